@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrStale is returned by [Store.Record] when the operation has moved since it was
+// read. Whoever gets it reads again and decides again.
+var ErrStale = errors.New("ledger: the operation has moved meanwhile")
+
+// A Store keeps operations durably. It decides nothing: decisions are this
+// package's, and a Store carries them out so that they hold whatever crashes,
+// and whoever else uses the same database.
+//
+// Every method returns only when what it wrote is durable. An error means that
+// nothing was written, unless it wraps [ErrCommitLost]. Store methods are safe
+// for concurrent use, by several processes too. Contexts bound waiting; a write
+// that has begun isn't abandoned half-way.
+type Store interface {
+	// Begin reads what decide needs, lets it decide, and carries the Move out, as
+	// one serializable transaction: no other write to the operation, or to
+	// another revision of it, comes between the reading and the writing.
+	// A zero Move writes nothing. Begin may call decide several times, with
+	// fresher data each time, and carries out only what the last call returned; so
+	// decide is pure and quick. decide's error is returned as it is, and nothing
+	// is written.
+	Begin(ctx context.Context, sought Sought, decide func(Found) (Move, error)) error
+
+	// Record carries out m if the operation still has m.From().Moves transitions,
+	// and returns ErrStale otherwise. The transition, the status and the sealed
+	// payload change in one commit.
+	Record(ctx context.Context, m Move) error
+
+	// Find returns the operations that match f.
+	Find(ctx context.Context, f Filter) ([]Operation, error)
+
+	// Sealed returns an operation's sealed payload, nil if it was erased.
+	Sealed(ctx context.Context, operationID string) ([]byte, error)
+
+	// History returns an operation's transitions, oldest first.
+	History(ctx context.Context, operationID string) ([]Transition, error)
+
+	// Prune makes tombstones of at most limit final operations that were last
+	// moved before the given time, oldest first, and says how many it made. What stays is enough
+	// for a repeat to be a replay for ever: identity, critical hashes (see
+	// [FieldHashes], named per action type in critical), status, provider's id,
+	// times. Operations that still wait for the provider (NextCheckAt) stay whole.
+	Prune(ctx context.Context, before time.Time, critical map[string][]string, limit int) (int, error)
+
+	// Remember keeps value under name if nothing is kept there yet, and returns what is.
+	Remember(ctx context.Context, name string, value []byte) ([]byte, error)
+
+	// Close waits for writes under way.
+	Close() error
+}
+
+// ErrCommitLost is wrapped by a write's error when the write may be durable all
+// the same: the answer to its COMMIT was lost.
+var ErrCommitLost = errors.New("ledger: the commit's answer was lost")
+
+// Sought says which operations a decision is about.
+type Sought struct {
+	Key     Key       // strict: the operation with this key
+	BaseKey Key       // workflow: the operation's revisions; then Key isn't used
+	Content Hash      // workflow: also the revision that has exactly this content
+	Alike   Hash      // workflow: also the newest operation with these arguments under another base key
+	Tenant  string    // of Alike
+	Since   time.Time // Alike counts only if it was created after that
+}
+
+// Found is what there is of what was [Sought]. A nil field means that there is
+// none.
+type Found struct {
+	Operation   *Operation // with the key, or the newest revision
+	SameContent *Operation // the newest revision whose content is the same
+	Alike       *Operation
+}
+
+// A Filter chooses operations. Zero fields don't restrict.
+type Filter struct {
+	ID         string
+	Key        Key
+	Tenant     *string
+	Action     string
+	WorkflowID string
+	RunID      string
+	Statuses   []Status
+	Review     bool      // only those with an open review
+	Due        time.Time // only those that automation has to look at by then; see [Operation.Due]
+	Provider   string
+	Newest     bool   // newest first; otherwise oldest first
+	After      string // only those that come after the operation with this id, in that order
+	Limit      int    // 0: 1,000
+}
+
+// Due reports whether automation has something to do with op at a time: its lease
+// is over, a look-up or the check of an accepted object is due, or what it waits for has
+// lapsed. Stores select the same rows by SQL.
+func (op Operation) Due(at time.Time) bool {
+	reached := func(t time.Time) bool { return !t.IsZero() && !t.After(at) }
+	switch op.Status {
+	case Executing:
+		return reached(op.LeaseUntil)
+	case Unknown, Succeeded:
+		return reached(op.NextCheckAt)
+	case Planned, FailedRetryable:
+		return reached(op.ExpiresAt)
+	case FailedFinal:
+		return false
+	}
+	return false
+}

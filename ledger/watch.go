@@ -1,0 +1,43 @@
+package ledger
+
+import (
+	"context"
+	"time"
+)
+
+// watch looks at an object that was accepted and may yet turn rejected. Success stays
+// success: it meant that the provider took it on. A rejection is noted and alarmed.
+func (l *Ledger) watch(ctx context.Context, op Operation, actor Actor) (Operation, error) {
+	if actor.Lookup == nil || !op.inScope(actor) || op.Pruned {
+		return op, nil
+	}
+	f := l.lookup(ctx, op, actor)
+	rejected := f.Verdict == Refused && f.Receipt.State == Rejected
+	settled := f.Verdict == Done && f.Receipt.State == Settled
+	if op.NextCheckAt.IsZero() && (!rejected || f.Receipt.ProviderStatus == op.ProviderStatus) {
+		return op, nil // asked by hand, and nothing is new
+	}
+	now := l.now()
+	m, err := op.Observe(now, Note{"sweep:" + l.Owner, "looked_up", f.proof()}, func(o *Operation) {
+		o.take(Receipt{ProviderStatus: f.Receipt.ProviderStatus})
+		o.NextCheckAt = l.nextWatch(op, now)
+		if rejected || settled {
+			o.NextCheckAt = time.Time{}
+		}
+	})
+	op, err = l.compareAndSet(ctx, m, err)
+	if err == nil && rejected {
+		l.alarm("rejected_later", op)
+	}
+	return op, err
+}
+
+// nextWatch spaces the looks ever wider; after WatchFor there are none.
+func (l *Ledger) nextWatch(op Operation, now time.Time) time.Time {
+	age := now.Sub(op.CompletedAt)
+	next := now.Add(3 * max(age, l.Policy.FirstWatch))
+	if next.Sub(op.CompletedAt) > l.Policy.WatchFor {
+		return time.Time{}
+	}
+	return next
+}
