@@ -149,3 +149,20 @@ func (l *Ledger) Drain(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// Close starts nothing new from now on and waits for nothing; see Drain.
+func (l *Ledger) Close() { l.works.close() }
+
+// History returns an operation, by id or key, with its transitions, oldest first.
+func (l *Ledger) History(ctx context.Context, name string) (Operation, []Transition, error) {
+	l.init()
+	op, err := l.find(ctx, name)
+	if err != nil {
+		return Operation{}, nil, err
+	}
+	history, err := l.Store.History(ctx, op.ID)
+	if err != nil {
+		return Operation{}, nil, unavailable(err)
+	}
+	return op, history, nil
+}

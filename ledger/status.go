@@ -1,5 +1,7 @@
 package ledger
 
+import "slices"
+
 // A Status says where an operation stands. Each comment tells who sets it, what
 // a crash leaves, and what a duplicate call gets.
 type Status string
@@ -44,6 +46,9 @@ func Statuses() []Status {
 	return []Status{Planned, Executing, Succeeded, FailedRetryable, FailedFinal, Unknown}
 }
 
+// Known reports whether s is a status.
+func (s Status) Known() bool { return slices.Contains(Statuses(), s) }
+
 // moves holds every legal change of status. Staying in a status while something
 // is noted (a look-up, a conflict, a person's permission) is legal everywhere.
 // The two ways out of a failure into Succeeded keep the rule that a success is
@@ -64,12 +69,7 @@ func (s Status) CanBecome(next Status) bool {
 	if s == next {
 		return s != ""
 	}
-	for _, to := range moves[s] {
-		if to == next {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(moves[s], next)
 }
 
 // Final reports whether no call and no automation moves the operation any more.

@@ -1,0 +1,39 @@
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build ./onceward
+	CGO_ENABLED=0 go build -trimpath -o onceward .
+
+.PHONY: demo
+demo: ## Run the story of the failures
+	go run . demo
+
+.PHONY: test
+test: ## Run all tests
+	go test ./...
+
+.PHONY: race
+race: ## Run all tests with the race detector
+	go test -race ./...
+
+.PHONY: lint
+lint: ## Run golangci-lint
+	golangci-lint run ./...
+
+.PHONY: bench
+bench: ## Measure the ledger and the server, each beside its floor
+	go test -run '^$$' -bench . ./ledger/sqlite .
+
+.PHONY: fuzz
+fuzz: ## Fuzz the decoders for half a minute each
+	go test -run '^$$' -fuzz '^FuzzCheckJSON$$' -fuzztime 30s ./intent
+	go test -run '^$$' -fuzz '^FuzzCanonicalJSON$$' -fuzztime 30s ./intent
+	go test -run '^$$' -fuzz '^FuzzFingerprint$$' -fuzztime 30s ./tools
+
+.PHONY: golden
+golden: ## Rewrite the golden tool definitions after a change that is meant
+	go test ./tools -update

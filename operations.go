@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/tools"
+)
+
+type operationsCommand struct {
+	List        listCommand        `cmd:"" help:"List operations, oldest first."`
+	Show        showCommand        `cmd:"" help:"Show an operation with its history and evidence, oldest first."`
+	Resolve     resolveCommand     `cmd:"" help:"Say what became of an operation that automation can't settle."`
+	Reconcile   reconcileCommand   `cmd:"" help:"Ask the provider what became of an operation, or of all that are due."`
+	Approve     approveCommand     `cmd:"" help:"Let a planned operation go."`
+	Deny        denyCommand        `cmd:"" help:"End a planned operation; it never runs."`
+	AllowRepeat allowRepeatCommand `cmd:"" help:"Allow one more action with the same name (workflow identity), within 15 minutes."`
+	Prune       pruneCommand       `cmd:"" help:"Drop results and details of old final operations. What they are stays known for ever."`
+}
+
+// officeFlags are what every command on operations needs to reach ledger and providers.
+type officeFlags struct {
+	dataFlags
+	logFlags
+	sandboxFlags
+}
+
+// with opens the office for one command.
+func (f officeFlags) with(ctx context.Context, s streams, do func(*office) error) (err error) {
+	o, err := openOffice(ctx, f.dataFlags, f.sandboxFlags, f.logger(s), false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.close()) }()
+	return do(o)
+}
+
+// An operationName is an operation_id or an idempotency key.
+type operationName struct {
+	Operation string `arg:"" name:"operation" help:"The operation_id, or the idempotency key."`
+}
+
+// byFlags say who decides, and why. Both are kept in the operation's history.
+type byFlags struct {
+	By string `required:"" placeholder:"WHO" help:"Who decides."`
+}
+
+type listCommand struct {
+	officeFlags
+	Status     []string `placeholder:"STATUS" help:"Only these statuses."`
+	Action     string   `placeholder:"TYPE" help:"Only this action type, such as refund."`
+	WorkflowID string   `name:"workflow-id" placeholder:"ID" help:"Only this workflow."`
+	RunID      string   `name:"run-id" placeholder:"ID" help:"Only this run."`
+	Tenant     *string  `placeholder:"NAME" help:"Only this tenant."`
+	Review     bool     `help:"Only those that ask a person."`
+	Limit      int      `default:"0" help:"At most so many; 0 lists all."`
+	JSON       bool     `name:"json" help:"One JSON object per line."`
+}
+
+// page is how many operations are read at once.
+const page = 500
+
+func (c listCommand) Run(ctx context.Context, s streams) error {
+	filter := ledger.Filter{Action: c.Action, WorkflowID: c.WorkflowID, RunID: c.RunID, Tenant: c.Tenant, Review: c.Review}
+	for _, name := range c.Status {
+		status := ledger.Status(name)
+		if !status.Known() {
+			return fmt.Errorf("--status %q: the statuses are %v", name, ledger.Statuses())
+		}
+		filter.Statuses = append(filter.Statuses, status)
+	}
+	if c.Limit < 0 {
+		return errors.New("--limit is not negative")
+	}
+	return c.with(ctx, s, func(o *office) error {
+		out := newOperationList(s.out, c.JSON)
+		left := c.Limit
+		for {
+			filter.Limit = page
+			if c.Limit > 0 {
+				filter.Limit = min(page, left)
+			}
+			found, err := o.ledger.List(ctx, filter)
+			if err != nil {
+				return err
+			}
+			for _, op := range found {
+				if err := out.add(op); err != nil {
+					return err
+				}
+			}
+			left -= len(found)
+			if len(found) < filter.Limit || c.Limit > 0 && left == 0 {
+				return out.end()
+			}
+			filter.After = found[len(found)-1].ID
+		}
+	})
+}
+
+type showCommand struct {
+	officeFlags
+	operationName
+	JSON bool `name:"json" help:"One JSON object."`
+}
+
+func (c showCommand) Run(ctx context.Context, s streams) error {
+	return c.with(ctx, s, func(o *office) error {
+		op, history, err := o.ledger.History(ctx, c.Operation)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(s.out).Encode(shownOperation{asRow(op), asTransitions(history)})
+		}
+		return printOperation(s.out, op, history)
+	})
+}
+
+type resolveCommand struct {
+	officeFlags
+	operationName
+	Happened            bool   `xor:"what" required:"" help:"It happened."`
+	Drop                bool   `xor:"what" required:"" help:"It didn't happen, and shall not."`
+	Retry               bool   `xor:"what" required:"" help:"It didn't happen; allow one more attempt."`
+	ProviderOperationID string `name:"provider-operation-id" placeholder:"ID" help:"With --happened: under which id the provider has it."`
+	Attempt             int    `required:"" placeholder:"N" help:"The attempt count that you saw; another one now refuses the decision."`
+	byFlags
+	Reason string `required:"" placeholder:"TEXT" help:"Why. Kept in the history: no personal data."`
+}
+
+func (c resolveCommand) Run(ctx context.Context, s streams) error {
+	what := ledger.Happened
+	switch {
+	case c.Drop:
+		what = ledger.Drop
+	case c.Retry:
+		what = ledger.Retry
+	case c.ProviderOperationID == "":
+		return errors.New("--happened needs --provider-operation-id")
+	}
+	return c.with(ctx, s, func(o *office) error {
+		op, err := o.ledger.Resolve(ctx, c.Operation, what, c.ProviderOperationID, c.Attempt, ledger.Person{By: c.By, Reason: c.Reason})
+		return printOutcome(s, op, err)
+	})
+}
+
+type reconcileCommand struct {
+	officeFlags
+	Operation string `arg:"" optional:"" help:"The operation_id, or the idempotency key. Without it: all that are due."`
+}
+
+func (c reconcileCommand) Run(ctx context.Context, s streams) error {
+	return c.with(ctx, s, func(o *office) error {
+		if c.Operation == "" {
+			return o.ledger.Sweep(ctx)
+		}
+		op, err := o.ledger.Reconcile(ctx, c.Operation)
+		return printOutcome(s, op, err)
+	})
+}
+
+type approveCommand struct {
+	officeFlags
+	operationName
+	byFlags
+	Reason string `placeholder:"TEXT" help:"Why."`
+}
+
+func (c approveCommand) Run(ctx context.Context, s streams) error {
+	return c.with(ctx, s, func(o *office) error {
+		op, err := o.ledger.Approve(ctx, c.Operation, ledger.Person{By: c.By, Reason: c.Reason})
+		return printOutcome(s, op, err)
+	})
+}
+
+type denyCommand struct {
+	officeFlags
+	operationName
+	byFlags
+	Reason string `placeholder:"TEXT" help:"Why."`
+}
+
+func (c denyCommand) Run(ctx context.Context, s streams) error {
+	return c.with(ctx, s, func(o *office) error {
+		op, err := o.ledger.Deny(ctx, c.Operation, ledger.Person{By: c.By, Reason: c.Reason})
+		return printOutcome(s, op, err)
+	})
+}
+
+type allowRepeatCommand struct {
+	officeFlags
+	operationName
+	byFlags
+	SameContent bool   `help:"Also for a call that repeats the first one to the letter."`
+	Reason      string `placeholder:"TEXT" help:"Why."`
+}
+
+func (c allowRepeatCommand) Run(ctx context.Context, s streams) error {
+	return c.with(ctx, s, func(o *office) error {
+		op, err := o.ledger.AllowRepeat(ctx, c.Operation, c.SameContent, ledger.Person{By: c.By, Reason: c.Reason})
+		return printOutcome(s, op, err)
+	})
+}
+
+type pruneCommand struct {
+	officeFlags
+	OlderThan time.Duration `required:"" placeholder:"DURATION" help:"How long ago they were last moved, such as 2160h for 90 days."`
+}
+
+func (c pruneCommand) Run(ctx context.Context, s streams) error {
+	if c.OlderThan < 0 {
+		return errors.New("--older-than is not negative")
+	}
+	return c.with(ctx, s, func(o *office) error {
+		total, before := 0, time.Now().Add(-c.OlderThan)
+		for {
+			n, err := o.store.Prune(ctx, before, tools.Critical(), page)
+			total += n
+			if err != nil || n < page {
+				fmt.Fprintf(s.out, "%d operations pruned; what they are stays known, so a repeat is still a replay.\n", total)
+				return err
+			}
+		}
+	})
+}
