@@ -1,10 +1,13 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
+	"hash"
 	"log/slog"
+	"sync"
 )
 
 // minSecretBytes is the least a secret may have.
@@ -13,14 +16,17 @@ const minSecretBytes = 16
 // A Secret keys identities and fingerprints. It never changes in a ledger's
 // life: another secret means other keys, and other keys mean duplicates. The
 // ledger stores [Secret.Check] and refuses to open under another one.
-type Secret struct{ key []byte }
+type Secret struct {
+	macs *sync.Pool // of hash.Hash keyed with the secret: making one costs more than using it
+}
 
 // NewSecret takes the secret's bytes, at least 16 of them.
 func NewSecret(b []byte) (Secret, error) {
 	if len(b) < minSecretBytes {
 		return Secret{}, fmt.Errorf("the secret has %d bytes, it needs at least %d", len(b), minSecretBytes)
 	}
-	return Secret{key: append([]byte(nil), b...)}, nil
+	key := bytes.Clone(b)
+	return Secret{macs: &sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}, nil
 }
 
 // Key derives the idempotency key of an action from its canonical JSON. Any
@@ -43,7 +49,9 @@ func (s Secret) Field(name string, canonical []byte) FieldHash {
 func (s Secret) Check() Hash { return s.Hash("onceward ledger", nil) }
 
 func (s Secret) sum(parts ...[]byte) []byte {
-	mac := hmac.New(sha256.New, s.key)
+	mac := s.macs.Get().(hash.Hash)
+	defer s.macs.Put(mac)
+	mac.Reset()
 	for _, p := range parts {
 		mac.Write(p)
 	}

@@ -1,0 +1,154 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/onceward/onceward/intent"
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/providers"
+)
+
+// values are normalised arguments by name, as they are hashed: strings, lists of
+// strings, and the amount in minor units. What wasn't given is empty.
+type values map[string]any
+
+// given leaves out what wasn't given: an empty list of copies and none are the same.
+func (v values) given() values {
+	kept := make(values, len(v))
+	for name, value := range v {
+		switch value := value.(type) {
+		case string:
+			if value == "" {
+				continue
+			}
+		case []string:
+			if len(value) == 0 {
+				continue
+			}
+		}
+		kept[name] = value
+	}
+	return kept
+}
+
+// A printed is the canonical JSON of values, by name, in the order of names.
+type printed []struct {
+	name string
+	json []byte
+}
+
+// print prints what was given, and the action type beside it.
+func (v values) print(action string) (printed, error) {
+	members := v.given()
+	members[actionType] = action
+	p := make(printed, 0, len(members))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		canonical, err := intent.CanonicalJSON(members[name])
+		if err != nil {
+			return nil, fmt.Errorf("hash %s: %w", name, err)
+		}
+		p = append(p, struct {
+			name string
+			json []byte
+		}{name, canonical})
+	}
+	return p, nil
+}
+
+// object is the canonical JSON of an object with the chosen members. Names need no
+// escapes, and they are sorted already.
+func (p printed) object(chosen func(name string) bool) []byte {
+	b := []byte{'{'}
+	for _, member := range p {
+		if !chosen(member.name) {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(append(b, '"'), member.name...), '"', ':'), member.json...)
+	}
+	return append(b, '}')
+}
+
+const actionType = "action_type"
+
+// digest hashes the arguments for the ledger's three questions: is it still the same
+// action, were the words changed, and was the like just done under another name.
+func (s *Set) digest(action string, e effect, whole bool, v values) (ledger.Digest, error) {
+	all, err := v.print(action)
+	if err != nil {
+		return ledger.Digest{}, err
+	}
+	secret := s.opts.Secret
+	critical := func(name string) bool { return name == actionType || slices.Contains(e.critical, name) }
+	d := ledger.Digest{
+		Fingerprint: secret.Hash("fingerprint", all.object(critical)),
+		Content:     secret.Hash("content", all.object(func(string) bool { return true })),
+		Fields:      make(ledger.FieldHashes, len(all)),
+		Critical:    e.critical,
+	}
+	for _, member := range all {
+		if member.name != actionType {
+			d.Fields[member.name] = secret.Field(member.name, member.json)
+		}
+	}
+	if !whole {
+		d.Alike = secret.Hash("alike", all.object(func(name string) bool { return critical(name) && !slices.Contains(e.identifying, name) }))
+	}
+	return d, nil
+}
+
+// name puts the operation's name into the request: its key, or, where the model's
+// arguments are part of the name, the key of each revision.
+func (s *Set) name(r *ledger.Request, resolved intent.Resolved, e effect, v values) {
+	subject := make([]string, len(e.identifying))
+	for i, name := range e.identifying {
+		subject[i], _ = v[name].(string)
+	}
+	action := resolved.Action(r.Action, r.Tenant, subject)
+	if resolved.Whole {
+		r.Key = action.Key(s.opts.Secret)
+		return
+	}
+	r.BaseKey = action.BaseKey(s.opts.Secret)
+	r.KeyAt = func(revision int) ledger.Key { return action.KeyAt(s.opts.Secret, revision) }
+}
+
+// described is the intent as the ledger stores it, to be found again.
+func described(r intent.Resolved) ledger.Intent {
+	in := ledger.Intent{
+		Identity: ledger.Strict, WorkflowID: r.Intent.WorkflowID, Step: r.Intent.Step, BusinessObject: r.Intent.BusinessObject,
+		Revision: r.Intent.Revision, BusinessOperationID: r.Intent.BusinessOperationID, RunID: r.Intent.RunID,
+	}
+	if !r.Whole {
+		in.Identity = ledger.Workflow
+	}
+	return in
+}
+
+// prepare renders what will be sent, and the arguments as a person who has to approve
+// or resolve the operation reads them: the amount as the tool takes it.
+func prepare(p providers.Provider, o providers.Order, v values) (ledger.Payload, error) {
+	request, err := p.Prepare(o)
+	if bad, ok := errors.AsType[*providers.ArgumentError](err); ok {
+		return ledger.Payload{}, invalid([]problem{{field: bad.Field, text: bad.Field + " can't be sent: " + bad.Problem}})
+	}
+	if err != nil {
+		return ledger.Payload{}, fmt.Errorf("prepare the request: %w", err)
+	}
+	readable := v.given()
+	if minor, ok := readable["amount"].(int64); ok {
+		currency, _ := readable["currency"].(string)
+		readable["amount"] = providers.Money{Minor: minor, Currency: currency}.Decimal()
+	}
+	arguments, err := intent.CanonicalJSON(map[string]any(readable))
+	if err != nil {
+		return ledger.Payload{}, fmt.Errorf("print the arguments: %w", err)
+	}
+	return ledger.Payload{Arguments: json.RawMessage(arguments), Request: request}, nil
+}
