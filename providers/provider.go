@@ -6,6 +6,7 @@ package providers
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/onceward/onceward/ledger"
 )
@@ -41,6 +42,7 @@ var ErrAbsent = errors.New("the provider has no such object")
 // An Order is what a tool wants done.
 type Order struct {
 	OperationID string
-	ProviderKey string // of generation 0
+	ProviderKey string    // of generation 0
+	At          time.Time // when the operation was first called for; UTC, whole seconds
 	Arguments   Arguments
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -120,7 +121,8 @@ func (s *Set) guarded(e effect, t tool) *tool {
 		}
 		// 7. The ledger renders, claims, acts and records, or answers from memory.
 		r.Prepare = func(operationID, providerKey string) (ledger.Payload, error) {
-			return prepare(provider, providers.Order{OperationID: operationID, ProviderKey: providerKey, Arguments: order}, vals)
+			at := s.opts.Now().UTC().Truncate(time.Second)
+			return prepare(provider, providers.Order{OperationID: operationID, ProviderKey: providerKey, At: at, Arguments: order}, vals)
 		}
 		answer, err := s.ledger.Execute(ctx, r)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -79,9 +80,12 @@ func secret(t testing.TB) ledger.Secret {
 }
 
 // options are those of a strict server without templates.
+// called is when calls are made.
+var called = time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC)
+
 func options(t testing.TB) tools.Options {
 	p := aProvider{}
-	return tools.Options{Mode: intent.Strict, Secret: secret(t), Providers: map[string]providers.Provider{
+	return tools.Options{Mode: intent.Strict, Secret: secret(t), Now: func() time.Time { return called }, Providers: map[string]providers.Provider{
 		providers.EmailSend: p, providers.PaymentOrderCreate: p, providers.RefundCreate: p,
 	}}
 }

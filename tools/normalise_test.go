@@ -51,7 +51,7 @@ func TestOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := json.Marshal(providers.Order{OperationID: "op_9", ProviderKey: "pk_9", Arguments: providers.Refund{
+	want, err := json.Marshal(providers.Order{OperationID: "op_9", ProviderKey: "pk_9", At: called, Arguments: providers.Refund{
 		PaymentID: "pay_8812", Amount: providers.Money{Minor: 10000, Currency: "USD"}, Note: "n"}})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -41,7 +42,8 @@ type Options struct {
 	// DottedNames lists the tools as "email.send" rather than "email_send". Some
 	// clients drop a server's whole tool list for one name with a dot.
 	DottedNames bool
-	Log         *slog.Logger // nil: nothing is logged
+	Now         func() time.Time // nil: time.Now
+	Log         *slog.Logger     // nil: nothing is logged
 }
 
 // A Set is the tools of one server.
@@ -75,6 +77,9 @@ func New(l Ledger, o Options) (*Set, error) {
 		if _, ok := p.Traits(action); !ok {
 			return nil, fmt.Errorf("tools: the provider for %s doesn't serve it", action)
 		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	s := &Set{ledger: l, opts: o, log: o.Log}
 	if s.log == nil {

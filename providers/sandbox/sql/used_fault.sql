@@ -1,0 +1,1 @@
+SELECT used FROM faults WHERE place = ? AND fault = ?;
