@@ -39,8 +39,8 @@ func (f officeFlags) with(ctx context.Context, s streams, do func(*office) error
 	return do(o)
 }
 
-// An operationName is an operation_id or an idempotency key.
-type operationName struct {
+// An operationArg is an operation_id or an idempotency key.
+type operationArg struct {
 	Operation string `arg:"" name:"operation" help:"The operation_id, or the idempotency key."`
 }
 
@@ -104,7 +104,7 @@ func (c listCommand) Run(ctx context.Context, s streams) error {
 
 type showCommand struct {
 	officeFlags
-	operationName
+	operationArg
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
@@ -123,7 +123,7 @@ func (c showCommand) Run(ctx context.Context, s streams) error {
 
 type resolveCommand struct {
 	officeFlags
-	operationName
+	operationArg
 	Happened            bool   `xor:"what" required:"" help:"It happened."`
 	Drop                bool   `xor:"what" required:"" help:"It didn't happen, and shall not."`
 	Retry               bool   `xor:"what" required:"" help:"It didn't happen; allow one more attempt."`
@@ -166,7 +166,7 @@ func (c reconcileCommand) Run(ctx context.Context, s streams) error {
 
 type approveCommand struct {
 	officeFlags
-	operationName
+	operationArg
 	byFlags
 	Reason string `placeholder:"TEXT" help:"Why."`
 }
@@ -180,7 +180,7 @@ func (c approveCommand) Run(ctx context.Context, s streams) error {
 
 type denyCommand struct {
 	officeFlags
-	operationName
+	operationArg
 	byFlags
 	Reason string `placeholder:"TEXT" help:"Why."`
 }
@@ -194,7 +194,7 @@ func (c denyCommand) Run(ctx context.Context, s streams) error {
 
 type allowRepeatCommand struct {
 	officeFlags
-	operationName
+	operationArg
 	byFlags
 	SameContent bool   `help:"Also for a call that repeats the first one to the letter."`
 	Reason      string `placeholder:"TEXT" help:"Why."`

@@ -60,7 +60,7 @@ func (c effectsCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	defer box.Close()
+	defer func() { _ = box.Close() }() // it was only read
 	table := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
 	if !c.JSON {
 		fmt.Fprintln(table, "AT\tACTION\tPROVIDER OPERATION\tPROVIDER KEY")

@@ -79,7 +79,7 @@ func TestKeyVectors(t *testing.T) {
 			delete(m, "action_type")
 			delete(m, "tenant")
 			var a intent.Action
-			revision := 1
+			var revision int
 			if m["identity"] == "workflow" {
 				var subject []string
 				for _, e := range m["subject"].([]any) {

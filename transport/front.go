@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -41,19 +42,6 @@ func (o FrontOptions) withDefaults() FrontOptions {
 	return o
 }
 
-// newFront puts everything in front of next that mcp-go's HTTP transports leave
-// out: the host and origin checks, authentication, the content type, the limit
-// of the body, and the cancellations of other clients' calls.
-func newFront(next http.Handler, o FrontOptions) http.Handler {
-	return newMessageFront(o.withDefaults(), func(w http.ResponseWriter, r *http.Request, m message) {
-		if isStrayCancel(r, m) {
-			w.WriteHeader(http.StatusAccepted)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // isStrayCancel reports whether m is a cancellation outside a session. mcp-go
 // keeps all calls outside sessions under one key, the request id, so that such
 // a cancellation ends whatever call of any client has that id. Protocol revision
@@ -69,7 +57,9 @@ func isModern(r *http.Request, m message) bool {
 	return m.modern || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion))
 }
 
-// A front is the checks, in order, before the message reaches next.
+// A front puts before next everything that mcp-go's HTTP transports leave out, in order:
+// the host and origin checks, authentication, the content type and the limit of the
+// body.
 type front struct {
 	o       FrontOptions
 	hosts   hostList
@@ -84,7 +74,7 @@ func newMessageFront(o FrontOptions, next func(http.ResponseWriter, *http.Reques
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if p := recover(); p != nil {
-			if p != http.ErrAbortHandler {
+			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 				logPanic(f.o.Log, p)
 			}
 			// Cuts the connection; net/http logs the text of any other panic.

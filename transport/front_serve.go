@@ -34,7 +34,7 @@ func serveListener(ctx context.Context, ln net.Listener, h http.Handler, calls *
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return base },
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(ln) }()
 	select {

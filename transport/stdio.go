@@ -161,7 +161,7 @@ func (l *stdioLoop) accept(ctx context.Context, raw json.RawMessage) {
 		if m.method == methodCancelled {
 			l.cancelCall(m.cancels)
 		}
-		if answer := l.handle(l.base, nil, raw); answer != nil {
+		if answer := l.handle(l.base, nil, raw); answer != nil { //nolint:contextcheck // the base outlives ctx on purpose: neither end of input nor signal may reach a handler
 			l.aside(ctx, func() { l.out.write(answer) })
 		}
 	case m.method == string(mcp.MethodToolsCall):

@@ -42,7 +42,7 @@ func ReadTokens(path string) (*Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens file: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("tokens file: %w", err)

@@ -11,6 +11,7 @@ var errReadOnly = errors.New("the sandbox journal is open for reading only")
 
 // A transaction is the only writer of the journal, in this and all processes.
 type transaction struct {
+	ctx  context.Context // never ends
 	conn *sql.Conn
 	tx   *sql.Tx
 }
@@ -28,7 +29,7 @@ func (j *journal) begin(ctx context.Context) (*transaction, error) {
 	for {
 		tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
 		if err == nil {
-			return &transaction{conn: conn, tx: tx}, nil
+			return &transaction{ctx: context.WithoutCancel(ctx), conn: conn, tx: tx}, nil
 		}
 		if busy(err) && ctx.Err() == nil {
 			continue // SQLite has waited already
@@ -38,12 +39,12 @@ func (j *journal) begin(ctx context.Context) (*transaction, error) {
 }
 
 func (t *transaction) exec(query string, args ...any) error {
-	_, err := t.tx.ExecContext(context.Background(), query, args...)
+	_, err := t.tx.ExecContext(t.ctx, query, args...)
 	return err
 }
 
 func (t *transaction) row(query string, args ...any) *sql.Row {
-	return t.tx.QueryRowContext(context.Background(), query, args...)
+	return t.tx.QueryRowContext(t.ctx, query, args...)
 }
 
 func (t *transaction) commit() error {

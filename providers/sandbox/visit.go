@@ -62,6 +62,7 @@ func (v *visit) serve() (answer, error) {
 		return answer{silent: true}, err
 	case RejectLater:
 		return v.rejectLater()
+	case LoseReply, Hang, ServerError, InFlight, CrashAfter: // it acts first
 	}
 	answered, err := v.handle(v.now, ledger.Settled)
 	switch kind {
@@ -75,6 +76,7 @@ func (v *visit) serve() (answer, error) {
 		answered = answer{err: &providers.Error{Mark: providers.InFlight, Code: codeInFlight}}
 	case CrashAfter:
 		answered = answer{kill: true}
+	default:
 	}
 	return answered, err
 }
