@@ -55,6 +55,9 @@ func (c serveCommand) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	o.ledger.Policy.AnswerWithin = c.AnswerWithin
+	if c.Identity == "workflow" && c.WorkflowID == "" && c.Transport == "stdio" {
+		log.Warn("--identity workflow without --workflow-id: only calls that carry a whole intent will be served")
+	}
 	set, err := tools.New(o.ledger, tools.Options{
 		Mode: intent.Mode(c.Identity), Secret: o.secret, Scope: intent.Scope{WorkflowID: c.WorkflowID, RunID: c.RunID},
 		Providers: o.providers, DottedNames: c.ToolNames == "dotted", Log: log,
@@ -81,10 +84,10 @@ func (c serveCommand) serve(ctx context.Context, l *ledger.Ledger, m *server.MCP
 	var err error
 	switch c.Transport {
 	case "http":
-		err = transport.ListenAndServe(ctx, c.Addr, transport.NewHTTPHandler(m, front), front.Calls, drainFor)
+		err = transport.ListenAndServe(ctx, c.Addr, transport.NewHTTPHandler(m, front), front.Calls, drainFor, log)
 	case "sse":
 		log.Warn("MCP has deprecated the SSE transport; use --transport http where the client can")
-		err = transport.ListenAndServe(ctx, c.Addr, transport.NewSSEHandler(m, front), front.Calls, drainFor)
+		err = transport.ListenAndServe(ctx, c.Addr, transport.NewSSEHandler(m, front), front.Calls, drainFor, log)
 	default:
 		err = transport.ServeStdio(ctx, m, s.in, s.out, transport.StdioOptions{Drain: drainFor, Log: log})
 	}

@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
 )
 
 // ListenAndServe serves h on addr until ctx ends, then finishes what calls
-// counts, for at most drain. See [serveListener].
-func ListenAndServe(ctx context.Context, addr string, h http.Handler, calls *InFlight, drain time.Duration) error {
+// counts, for at most drain. See [serveListener]. The log says where it listens.
+func ListenAndServe(ctx context.Context, addr string, h http.Handler, calls *InFlight, drain time.Duration, log *slog.Logger) error {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w; choose another address with --addr", addr, err)
 	}
+	log.Info("listening", "address", ln.Addr().String())
 	return serveListener(ctx, ln, h, calls, drain)
 }
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -187,7 +188,7 @@ func TestListenAndServeSaysWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	if err := ListenAndServe(t.Context(), ln.Addr().String(), http.NotFoundHandler(), new(InFlight), time.Second); err == nil {
+	if err := ListenAndServe(t.Context(), ln.Addr().String(), http.NotFoundHandler(), new(InFlight), time.Second, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("two servers on one address")
 	}
 }
