@@ -39,7 +39,7 @@ const (
 // A world is one state. Its workers hold what they know in memory.
 type world struct {
 	now      int
-	op       Operation
+	op       *Operation // shared with other states; never changed
 	exists   bool
 	workers  [2]worker
 	requests []request
@@ -52,8 +52,8 @@ type world struct {
 
 type worker struct {
 	does    string // "", "claimed", "sent", "answered", "looked"
-	op      Operation
-	finding Finding
+	op      *Operation
+	finding *Finding
 	asked   inquiry
 }
 
@@ -134,7 +134,7 @@ func explore(p Promise, r rules) *explorer {
 	}
 	e.ledger = &Ledger{Owner: "w", Actors: map[string]Actor{"a": e.actor}, Policy: Policy{MaxAttempts: 2, MaxChecks: 1}}
 	e.ledger.init()
-	e.walk(world{}, nil)
+	e.walk(world{op: &Operation{}, workers: [2]worker{idle, idle}}, nil)
 	return e
 }
 
@@ -178,7 +178,7 @@ func (w *world) forget(e *explorer) {
 	w.requests = slices.DeleteFunc(w.requests, func(r request) bool { return !w.canAct(r, e.actor.Promise) })
 	for i := range w.workers {
 		if k := &w.workers[i]; k.does == "looked" && k.op.Moves != w.op.Moves && e.rules.compareAndSet {
-			*k = worker{}
+			*k = idle
 		}
 	}
 }
@@ -295,7 +295,7 @@ func (e *explorer) run(w *world, i int, reply bool) {
 	}
 	w.drop(i)
 	if k := &w.workers[r.worker]; reply && k.does == "sent" && k.op.Attempts == r.attempt {
-		k.does, k.finding = "answered", Finding{Verdict: Done, Receipt: Receipt{ProviderOperationID: "x", State: Settled}}
+		k.does, k.finding = "answered", found
 	}
 }
 
@@ -314,19 +314,19 @@ func (e *explorer) work(w world, i int, add func(string, func(*world))) {
 	case "claimed":
 		add(name("sends"), func(w *world) {
 			k := &w.workers[i]
-			if err := maySend(k.op, at(w.now), e.actor.Promise.Deadline); err != nil && e.rules.lastLook {
-				k.does, k.finding = "answered", Finding{Verdict: NotSent, Code: CodeLeaseExpired}
+			if err := maySend(*k.op, at(w.now), e.actor.Promise.Deadline); err != nil && e.rules.lastLook {
+				k.does, k.finding = "answered", &Finding{Verdict: NotSent, Code: CodeLeaseExpired}
 				return
 			}
 			k.does = "sent"
 			w.requests = append(w.requests, request{i, k.op.Attempts, w.now})
 		})
 		add(name("can't connect"), func(w *world) {
-			w.workers[i].does, w.workers[i].finding = "answered", Finding{Verdict: NotSent, Code: "unavailable"}
+			w.workers[i].does, w.workers[i].finding = "answered", &Finding{Verdict: NotSent, Code: "unavailable"}
 		})
 	case "sent":
 		add(name("gives up"), func(w *world) {
-			w.workers[i].does, w.workers[i].finding = "answered", Finding{Verdict: Unclear, Code: "timeout"}
+			w.workers[i].does, w.workers[i].finding = "answered", &Finding{Verdict: Unclear, Code: "timeout"}
 		})
 	case "answered":
 		add(name("records "+string(k.finding.Verdict)), func(w *world) { e.record(w, i) })
@@ -334,7 +334,7 @@ func (e *explorer) work(w world, i int, add func(string, func(*world))) {
 		add(name("acts on "+string(k.asked.verdict)), func(w *world) { e.act(w, i) })
 	}
 	if k.does != "" && w.crashes < maxCrashes {
-		add(name("crashes"), func(w *world) { w.workers[i] = worker{}; w.crashes++ })
+		add(name("crashes"), func(w *world) { w.workers[i] = idle; w.crashes++ })
 	}
 }
 
@@ -350,25 +350,25 @@ func (e *explorer) idle(w world, i int, add func(string, func(*world))) {
 		add(name("claims"), func(w *world) {
 			m, err := Operation{ID: "op", Key: Key{1}, Action: "a"}.Insert(claim(true), nil, Note{})
 			must(err)
-			w.exists, w.op = true, m.to
-			w.workers[i] = worker{does: "claimed", op: m.to}
+			w.exists, w.op = true, m.after()
+			w.workers[i] = worker{does: "claimed", op: w.op, finding: idle.finding}
 		})
 	case w.op.Status == FailedRetryable && due:
 		add(name("claims again"), func(w *world) {
 			m, err := w.op.Claim(claim(true), Note{})
 			must(err)
-			w.op = m.to
-			w.workers[i] = worker{does: "claimed", op: m.to}
+			w.op = m.after()
+			w.workers[i] = worker{does: "claimed", op: w.op, finding: idle.finding}
 		})
 	case w.op.Status == Executing && !at(w.now).Before(w.op.LeaseUntil):
 		add(name("finds the lease over"), func(w *world) {
 			m, err := w.op.Doubt(at(w.now), CodeLeaseExpired, at(w.now), Note{})
 			must(err)
-			w.op = m.to
+			w.op = m.after()
 		})
 	case w.op.Status == Unknown && !w.op.Review.Open() && e.actor.Lookup == nil:
 		add(name("takes it up"), func(w *world) {
-			w.workers[i] = worker{does: "looked", op: w.op, asked: inquiry{at: at(w.now)}}
+			w.workers[i] = worker{does: "looked", op: w.op, finding: idle.finding, asked: inquiry{at: at(w.now)}}
 		})
 	case w.op.Status == Unknown && !w.op.Review.Open():
 		e.lookUps(w, i, add)
@@ -378,25 +378,25 @@ func (e *explorer) idle(w world, i int, add func(string, func(*world))) {
 // lookUps are the answers a look-up may bring: within its lag an effect may still be
 // invisible, or not; and it may fail.
 func (e *explorer) lookUps(w world, i int, add func(string, func(*world))) {
-	looked := func(f Finding) func(*world) {
+	looked := func(f *Finding) func(*world) {
 		return func(w *world) {
 			w.workers[i] = worker{does: "looked", op: w.op, finding: f, asked: inquiry{at: at(w.now), verdict: f.Verdict}}
 		}
 	}
 	name := workerNames[i] + "looks it up: "
 	if w.effects > 0 {
-		add(name+"found", looked(Finding{Verdict: Done, Receipt: Receipt{ProviderOperationID: "x", State: Settled}}))
+		add(name+"found", looked(found))
 	}
 	if w.effects == 0 || at(w.now).Before(at(w.keySince).Add(e.actor.Promise.LookupLag)) {
-		add(name+"absent", looked(Finding{Verdict: Absent}))
+		add(name+"absent", looked(&Finding{Verdict: Absent}))
 	}
-	add(name+"no answer", looked(Finding{Verdict: Unclear}))
+	add(name+"no answer", looked(&Finding{Verdict: Unclear}))
 }
 
 // record is what conclude does with the store and the clock taken apart.
 func (e *explorer) record(w *world, i int) {
 	k := w.workers[i]
-	w.workers[i] = worker{}
+	w.workers[i] = idle
 	current := w.op.Status == Executing && w.op.Attempts == k.op.Attempts
 	if !current && e.rules.compareAndSet {
 		if k.finding.Verdict == Done {
@@ -404,16 +404,16 @@ func (e *explorer) record(w *world, i int) {
 		}
 		return
 	}
-	op := w.op
+	op := *w.op
 	if !current {
-		op = k.op // without the fence the worker writes over whatever is there
+		op = *k.op // without the fence the worker writes over whatever is there
 	}
 	if !e.rules.ownAttempt {
 		op.UnsettledSince = time.Time{}
 	}
-	m, err := e.ledger.outcome(op, k.finding)
+	m, err := e.ledger.outcome(op, *k.finding)
 	must(err)
-	w.op = m.to
+	w.op = m.after()
 }
 
 func (w *world) late(e *explorer) {
@@ -426,21 +426,21 @@ func (w *world) late(e *explorer) {
 	}
 	m, err := w.op.Succeed(e.ledger.now(), Receipt{ProviderOperationID: "x"}, time.Time{}, Note{Evidence: []byte("{}")})
 	must(err)
-	w.op = m.to
+	w.op = m.after()
 }
 
 // act is what reconcile does after its look-up, compared with what was read before it.
 func (e *explorer) act(w *world, i int) {
 	k := w.workers[i]
-	w.workers[i] = worker{}
+	w.workers[i] = idle
 	if w.op.Moves != k.op.Moves && e.rules.compareAndSet {
 		return
 	}
-	now, op := at(w.now), k.op
+	now, op := at(w.now), *k.op
 	if k.finding.Verdict == Done {
 		m, err := op.Succeed(now, k.finding.Receipt, time.Time{}, Note{Evidence: []byte("{}")})
 		must(err)
-		w.op = m.to
+		w.op = m.after()
 		return
 	}
 	if !e.rules.lateAbsence {
@@ -451,20 +451,29 @@ func (e *explorer) act(w *world, i int) {
 	case sendAgain, startAnew:
 		m, err := op.Claim(Claim{Owner: "w", At: now, Lease: tLease, Provider: "p", Scope: "s", Settled: way.kind == startAnew}, Note{})
 		must(err)
-		w.op = m.to
-		w.workers[i] = worker{does: "claimed", op: m.to}
+		w.op = m.after()
+		w.workers[i] = worker{does: "claimed", op: w.op, finding: idle.finding}
 	case lookLater:
 		m, err := op.Observe(now, Note{}, func(o *Operation) { o.NextCheckAt = way.at; o.Checks = min(o.Checks+1, 1) })
 		must(err)
-		w.op = m.to
-		w.op.Moves = op.Moves // a look-up in vain isn't a new state
+		w.op = m.after()
+		w.op.Moves = op.Moves // a look-up in vain isn't a new state; nobody else has this copy yet
 	case askPerson:
 		m, err := op.Ask(now, "", way.why, Note{})
 		must(err)
-		w.op = m.to
+		w.op = m.after()
 	case leave:
 	}
 }
+
+// idle is a worker with nothing in memory.
+var idle = worker{op: &Operation{}, finding: &Finding{}}
+
+// found is what the provider shows for the one object there can be.
+var found = &Finding{Verdict: Done, Receipt: Receipt{ProviderOperationID: "x", State: Settled}}
+
+// after is the state that a move leads to.
+func (m Move) after() *Operation { return &m.to }
 
 func must(err error) {
 	if err != nil {
