@@ -2,6 +2,8 @@ package providers
 
 import (
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,14 +27,15 @@ type HTTPRules struct {
 // all HTTP providers:
 //
 //	1xx, 3xx             nothing; and the endpoint should be looked at
-//	400..405, 410, 413,  a definite no, if it has the provider's own error
-//	415, 422             code; else nothing: a gateway may have made it
-//	408, 425             nothing
-//	409                  nothing, unless the provider says what it means
-//	429                  not sent where the limiter runs first; else nothing
-//	5xx                  nothing, and the error may be kept under the key
+//	400, 402, 404, 405,  a definite no
+//	410, 413, 415, 422
 //	401, 403             not sent, and an alarm: the credentials were refused
+//	429                  not sent where the limiter runs first; else nothing
+//	409                  nothing, unless the provider says what it means
+//	5xx                  nothing, and the error may be kept under the key
+//	all else             nothing
 //
+// A 4xx without the provider's own error code proves nothing: a gateway may have made it.
 // What an answer proves, it proves of its own attempt only; the ledger knows about
 // earlier ones.
 func (rules HTTPRules) Classify(reply HTTPReply) *Error {
@@ -46,7 +49,7 @@ func (rules HTTPRules) Classify(reply HTTPReply) *Error {
 		}
 	}
 	e := &Error{Code: code, RetryAfter: retryAfter(reply)}
-	if e.Code == "" {
+	if !word.MatchString(code) {
 		e.Code = "http_" + strconv.Itoa(reply.Status)
 	}
 	switch s := reply.Status; {
@@ -57,17 +60,34 @@ func (rules HTTPRules) Classify(reply HTTPReply) *Error {
 			e.Mark, e.Alarm = NotSent, "credentials_refused"
 		}
 	case s == http.StatusTooManyRequests:
-		if rules.LimiterFirst {
+		if rules.LimiterFirst && code != "" {
 			e.Mark = NotSent
 		}
-	case s == http.StatusRequestTimeout || s == http.StatusTooEarly || s == http.StatusConflict:
-	case s >= 400 && code != "":
-		e.Mark = Refused
+	case slices.Contains(definite, s):
+		if code != "" {
+			e.Mark = Refused
+		}
 	case s < 200 || s >= 300 && s < 400:
 		e.Alarm = "unexpected_answer"
 	}
 	return e
 }
+
+// definite are the statuses that mean no, if it is the provider who says so.
+var definite = []int{400, 402, 404, 405, 410, 413, 415, 422}
+
+// ClassifyLookup says what a look-up learnt from an answer that isn't a success: nothing.
+// A refused question is no refused action. The code, the alarm and the wish to wait are
+// the answer's.
+func (rules HTTPRules) ClassifyLookup(reply HTTPReply) *Error {
+	e := *rules.Classify(reply)
+	e.Mark = ""
+	return &e
+}
+
+// A code is kept in the ledger and shown to people, so it is a word and never a text, in
+// which a provider may quote anything.
+var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$`)
 
 // retryAfter reads the header in its form of seconds; a date is the provider's clock
 // and is left alone.
@@ -76,5 +96,5 @@ func retryAfter(reply HTTPReply) time.Duration {
 	if err != nil || seconds < 0 {
 		return 0
 	}
-	return min(time.Duration(seconds)*time.Second, time.Hour)
+	return time.Duration(min(seconds, 3600)) * time.Second
 }
