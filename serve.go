@@ -140,7 +140,7 @@ func checkTenants(ctx context.Context, s ledger.Store, tokens *transport.Tokens)
 
 func newMCPServer(set *tools.Set, calls *transport.InFlight, log *slog.Logger) (*server.MCPServer, error) {
 	hooks := new(server.Hooks)
-	hooks.AddOnRequestInitialization(transport.StrictJSON(func(raw []byte) error { return intent.CheckJSON(raw, intent.KnownMembers) }))
+	hooks.AddOnRequestInitialization(transport.StrictJSON(func(raw []byte) error { return intent.CheckMessage(raw, intent.KnownMembers) }))
 	hooks.AddBeforeCallTool(transport.DottedNames(set.Names()))
 	m := server.NewMCPServer("onceward", versionText(),
 		server.WithToolCapabilities(false),

@@ -107,9 +107,10 @@ func openOffice(ctx context.Context, data dataFlags, box sandboxFlags, log *slog
 		return nil, err
 	}
 	o = &office{store: store, log: log}
+	opened := o
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, o.close())
+			o, err = nil, errors.Join(err, opened.close())
 		}
 	}()
 	sealer, err := o.unlock(ctx, dir)

@@ -150,7 +150,7 @@ func wholeIntents(c Carried) ([]claim[Intent], error) {
 	}
 	var wholes []claim[Intent]
 	if v, ok := c.Meta[MetaKey]; ok {
-		in, err := decode(fmt.Sprintf("_meta[%q]", MetaKey), v)
+		in, err := decode(`_meta["`+MetaKey+`"]`, v)
 		if err != nil {
 			return nil, err
 		}

@@ -1,10 +1,8 @@
 package intent
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 )
@@ -31,12 +29,17 @@ func decode(carrier string, v any) (Intent, error) {
 		return Intent{}, err
 	}
 	var f faults
-	for _, name := range slices.Sorted(maps.Keys(m)) {
+	var strange []string
+	for name := range m {
 		switch name {
 		case fieldWorkflowID, fieldStep, fieldBusinessObject, fieldRevision, fieldBusinessOperationID, fieldRunID:
 		default:
-			f.add(shown(name), "is not a member of an intent")
+			strange = append(strange, name)
 		}
+	}
+	slices.Sort(strange)
+	for _, name := range strange {
+		f.add(shown(name), "is not a member of an intent")
 	}
 	in := Intent{WorkflowID: f.id(m, fieldWorkflowID), RunID: f.id(m, fieldRunID)}
 	if _, second := m[fieldBusinessOperationID]; second {
@@ -62,13 +65,9 @@ func object(carrier string, v any) (map[string]any, error) {
 			Message: fmt.Sprintf("%s is not valid: %s. %s", carrier, problem, adviceWhole)}
 	}
 	if raw, ok := v.(json.RawMessage); ok {
-		if err := checkJSON(raw, KnownMembers); err != nil {
+		var err *JSONError
+		if v, err = readJSON(raw, KnownMembers); err != nil {
 			return nil, refuse(err.Error(), err.fields()...)
-		}
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		if err := d.Decode(&v); err != nil {
-			return nil, refuse("it can't be read as JSON")
 		}
 	}
 	m, ok := v.(map[string]any)

@@ -3,7 +3,6 @@ package intent
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,12 @@ import (
 //
 // encoding/json won't do: it escapes &, <, >, U+2028 and U+2029.
 func CanonicalJSON(v any) ([]byte, error) {
-	b, err := appendCanonical(make([]byte, 0, 256), v, 0)
+	return AppendCanonicalJSON(make([]byte, 0, 256), v)
+}
+
+// AppendCanonicalJSON appends to b what [CanonicalJSON] prints.
+func AppendCanonicalJSON(b []byte, v any) ([]byte, error) {
+	b, err := appendCanonical(b, v, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +86,13 @@ func appendObject[T any](b []byte, object map[string]T, depth int) ([]byte, *JSO
 	if depth == maxDepth {
 		return nil, &JSONError{Problem: problemDepth}
 	}
+	names := make([]string, 0, 16) // not slices.Sorted: every key is made here, and this is most of it
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
 	b = append(b, '{')
-	for i, name := range slices.Sorted(maps.Keys(object)) {
+	for i, name := range names {
 		if i > 0 {
 			b = append(b, ',')
 		}

@@ -33,6 +33,14 @@ type scanner struct {
 	members []span
 	folds   []byte
 	scratch []byte
+	// leavesArguments: see CheckMessage. tolerant is set while such a string is read.
+	leavesArguments, tolerant bool
+}
+
+// inArguments reports whether the scanner stands in params.arguments of a message.
+func (s *scanner) inArguments() bool {
+	return s.leavesArguments && s.depth >= 2 &&
+		string(s.frames[0].name.of(s.src)) == "params" && string(s.frames[1].name.of(s.src)) == "arguments"
 }
 
 func (s *scanner) document() *JSONError {
@@ -72,7 +80,9 @@ func (s *scanner) value() *JSONError {
 	case c == '[':
 		return s.container(false)
 	case c == '"':
+		s.tolerant = s.inArguments()
 		_, err := s.string()
+		s.tolerant = false
 		return err
 	case c == 't':
 		return s.literal("true")

@@ -37,7 +37,7 @@ func (s *scanner) string() (escaped bool, err *JSONError) {
 			return escaped, s.malformed()
 		default:
 			r, size := utf8.DecodeRune(s.src[i:])
-			if r == utf8.RuneError && size == 1 {
+			if r == utf8.RuneError && size == 1 && !s.tolerant {
 				return escaped, s.fail(problemUTF8)
 			}
 			s.pos += size
@@ -65,6 +65,9 @@ func (s *scanner) escape() *JSONError {
 		return nil
 	}
 	if low, ok := lowHalf(s.src[s.pos:]); !ok || utf16.DecodeRune(r, low) == utf8.RuneError {
+		if s.tolerant {
+			return nil
+		}
 		return s.fail(problemSurrogate)
 	}
 	s.pos += 6

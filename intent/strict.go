@@ -70,6 +70,18 @@ func CheckJSON(raw []byte, names Names) error {
 	return nil
 }
 
+// CheckMessage is [CheckJSON] for a whole JSON-RPC message, but for one thing: text that
+// is broken inside a tool's arguments is left to the tool, which can say in its answer
+// which argument it is. Names of members, and everything outside, are checked here.
+func CheckMessage(raw []byte, names Names) error {
+	var s scanner
+	s.src, s.names, s.leavesArguments = raw, names, true
+	if err := s.document(); err != nil {
+		return err
+	}
+	return nil
+}
+
 func checkJSON(raw []byte, names Names) *JSONError {
 	var (
 		folds   [512]byte

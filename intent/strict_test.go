@@ -252,3 +252,31 @@ func BenchmarkCheckJSONManyMembers(b *testing.B) {
 		}
 	}
 }
+
+// Broken text in a tool's arguments is the tool's to refuse; nothing else is.
+func TestCheckMessageLeavesArgumentsToTheTool(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, message string
+		path          string // of the refusal; empty: accepted
+	}{
+		{"a lone surrogate in an argument", `{"params":{"arguments":{"to":["x\ud800"]}}}`, ""},
+		{"broken UTF-8 in an argument", "{\"params\":{\"arguments\":{\"to\":[\"x\xff\"]}}}", ""},
+		{"a lone surrogate beside them", `{"params":{"arguments":{},"_meta":{"a":"\ud800"}}}`, "params._meta.a"},
+		{"broken text, then a member twice", `{"params":{"arguments":{"a":"\ud800","b":1,"b":2}}}`, "params.arguments.b"},
+		{"broken text, then _meta twice", `{"params":{"arguments":{"a":"\ud800"},"_meta":{},"_meta":{}}}`, "params._meta"},
+		{"a broken name of an argument", `{"params":{"arguments":{"\ud800":1}}}`, "params.arguments"},
+		{"arguments elsewhere", `{"result":{"arguments":{"a":"\ud800"}}}`, "result.arguments.a"},
+	} {
+		got := intent.CheckMessage([]byte(tc.message), intent.KnownMembers)
+		if tc.path == "" {
+			if got != nil {
+				t.Errorf("%s: %v", tc.name, got)
+			}
+			continue
+		}
+		if refused, ok := errors.AsType[*intent.JSONError](got); !ok || refused.Path != tc.path {
+			t.Errorf("%s: got %v, want a refusal at %s", tc.name, got, tc.path)
+		}
+	}
+}

@@ -48,15 +48,16 @@ const statusRefused = "refused"
 
 // describe says where an operation stands, without words.
 func describe(a ledger.Answer) answer {
-	op := a.Operation
+	op := &a.Operation
+	attempts, replayed := op.Attempts, a.Replayed // pointers into a would keep all of it on the heap
 	said := answer{
-		OperationID: op.ID, ActionType: op.Action, Status: string(a.Status), Attempts: &op.Attempts,
+		OperationID: op.ID, ActionType: op.Action, Status: string(a.Status), Attempts: &attempts,
 		Provider: op.Provider, ProviderOperationID: op.ProviderOperationID, ProviderStatus: op.ProviderStatus,
 		IgnoredChanges: a.Ignored, Review: op.Review.Open(),
 	}
 	switch a.Status {
 	case ledger.AnswerSucceeded:
-		said.Next, said.Replayed, said.Result = nextNone, &a.Replayed, result(op.Result)
+		said.Next, said.Replayed, said.Result = nextNone, &replayed, result(op.Result)
 		said.CompletedAt = date(op.CompletedAt)
 	case ledger.AnswerInProgress:
 		said.Next, said.RetryAfter = nextWait, seconds(a.RetryAfter)

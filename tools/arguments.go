@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,13 +59,8 @@ func (t *tool) parse(raw any) (map[string]any, *ledger.Refusal) {
 		// Decoded once already: numbers and broken strings would have changed.
 		return nil, invalid([]problem{{text: "the arguments didn't come as JSON text"}})
 	}
-	if err := intent.CheckJSON(text, t.known); err != nil {
-		return nil, t.malformed(err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var v any
-	if err := decoder.Decode(&v); err != nil {
+	v, err := intent.ReadJSON(text, t.known)
+	if err != nil {
 		return nil, t.malformed(err)
 	}
 	switch v := v.(type) {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/onceward/onceward/intent"
 	"github.com/onceward/onceward/ledger"
@@ -20,41 +20,52 @@ type values map[string]any
 func (v values) given() values {
 	kept := make(values, len(v))
 	for name, value := range v {
-		switch value := value.(type) {
-		case string:
-			if value == "" {
-				continue
-			}
-		case []string:
-			if len(value) == 0 {
-				continue
-			}
+		if !isEmpty(value) {
+			kept[name] = value
 		}
-		kept[name] = value
 	}
 	return kept
 }
 
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return value == ""
+	case []string:
+		return len(value) == 0
+	}
+	return false
+}
+
 // A printed is the canonical JSON of values, by name, in the order of names.
-type printed []struct {
+type printed []printedMember
+
+type printedMember struct {
 	name string
 	json []byte
 }
 
 // print prints what was given, and the action type beside it.
 func (v values) print(action string) (printed, error) {
-	members := v.given()
-	members[actionType] = action
-	p := make(printed, 0, len(members))
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		canonical, err := intent.CanonicalJSON(members[name])
-		if err != nil {
-			return nil, fmt.Errorf("hash %s: %w", name, err)
+	p := make(printed, 0, len(v)+1)
+	p = append(p, printedMember{name: actionType})
+	for name, value := range v {
+		if !isEmpty(value) {
+			p = append(p, printedMember{name: name})
 		}
-		p = append(p, struct {
-			name string
-			json []byte
-		}{name, canonical})
+	}
+	slices.SortFunc(p, func(a, b printedMember) int { return strings.Compare(a.name, b.name) })
+	text := make([]byte, 0, 512)
+	for i := range p {
+		var value any = action
+		if p[i].name != actionType {
+			value = v[p[i].name]
+		}
+		start, err := len(text), error(nil)
+		if text, err = intent.AppendCanonicalJSON(text, value); err != nil {
+			return nil, fmt.Errorf("hash %s: %w", p[i].name, err)
+		}
+		p[i].json = text[start:len(text):len(text)]
 	}
 	return p, nil
 }
@@ -62,7 +73,11 @@ func (v values) print(action string) (printed, error) {
 // object is the canonical JSON of an object with the chosen members. Names need no
 // escapes, and they are sorted already.
 func (p printed) object(chosen func(name string) bool) []byte {
-	b := []byte{'{'}
+	size := len("{}")
+	for _, member := range p {
+		size += len(member.name) + len(member.json) + len(`"":,`)
+	}
+	b := append(make([]byte, 0, size), '{')
 	for _, member := range p {
 		if !chosen(member.name) {
 			continue
