@@ -18,9 +18,9 @@ func (l *Ledger) Execute(ctx context.Context, r Request) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, &Refusal{Code: ShuttingDown, Cause: err, Message: "The call was cancelled before anything was done."}
 	}
-	k := flightKey{r.Key, r.Digest.Fingerprint}
+	k := flightKey{key: r.Key, fingerprint: r.Digest.Fingerprint}
 	if !r.BaseKey.IsZero() {
-		k.key = r.BaseKey
+		k.key, k.content = r.BaseKey, r.Digest.Content
 	}
 	f, leads, refusal := l.flights.board(k)
 	if refusal != nil {
@@ -142,10 +142,10 @@ func (l *Ledger) begin(ctx context.Context, r *Request) (decision, error) {
 	}
 	err := l.Store.Begin(ctx, sought, func(found Found) (m Move, err error) {
 		d.now = l.now()
-		if l.works.isClosed() && found.Operation == nil {
-			return Move{}, shuttingDown()
-		}
 		made, m, err = d.decide(found)
+		if l.works.isClosed() && (m.Inserts() || made.next == attempt) && err == nil && !m.IsZero() {
+			return Move{}, shuttingDown() // nothing new begins here any more
+		}
 		return m, err
 	})
 	if err == nil {

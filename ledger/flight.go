@@ -32,6 +32,7 @@ type flights struct {
 type flightKey struct {
 	key         Key // or the base key
 	fingerprint Hash
+	content     Hash // set where the content decides too, whether it is a repeat
 }
 
 // board returns the flight for a call, and whether the caller has to fly it.
