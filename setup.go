@@ -139,17 +139,17 @@ func (o *office) unlock(ctx context.Context, dir string) (*ledger.Sealer, error)
 	if err != nil {
 		return nil, err
 	}
-	secretBytes, err := secretFrom("ONCEWARD_SECRET", filepath.Join(dir, "secret"), !used)
+	secret, from, err := secretFrom("ONCEWARD_SECRET", filepath.Join(dir, "secret"), !used)
 	if err != nil {
 		return nil, err
 	}
-	if o.secret, err = ledger.NewSecret(secretBytes); err != nil {
-		return nil, err
+	if o.secret, err = ledger.NewSecret(secret); err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	if err := ledger.CheckSecret(ctx, o.store, o.secret); err != nil {
 		return nil, err
 	}
-	sealKey, err := secretFrom("ONCEWARD_SEAL_KEY", filepath.Join(dir, "seal_key"), !used)
+	sealKey, from, err := secretFrom("ONCEWARD_SEAL_KEY", filepath.Join(dir, "seal_key"), !used)
 	if err != nil {
 		return nil, err
 	}
@@ -161,18 +161,24 @@ func (o *office) unlock(ctx context.Context, dir string) (*ledger.Sealer, error)
 		}
 		previous = append(previous, key)
 	}
-	return ledger.NewSealer(sealKey, previous...)
+	sealer, err := ledger.NewSealer(sealKey, previous...)
+	if err != nil {
+		return nil, fmt.Errorf("%s, or ONCEWARD_SEAL_KEY_PREVIOUS: %w", from, err)
+	}
+	return sealer, nil
 }
 
-func secretFrom(variable, path string, mayCreate bool) ([]byte, error) {
-	if value := os.Getenv(variable); value != "" {
-		secret, err := ledger.ParseSecret(value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", variable, err)
-		}
-		return secret, nil
+// secretFrom reads a secret and says where it stood.
+func secretFrom(variable, path string, mayCreate bool) (secret []byte, from string, err error) {
+	value := os.Getenv(variable)
+	if value == "" {
+		secret, err = ledger.LoadSecret(path, mayCreate)
+		return secret, path, err
 	}
-	return ledger.LoadSecret(path, mayCreate)
+	if secret, err = ledger.ParseSecret(value); err != nil {
+		err = fmt.Errorf("%s: %w", variable, err)
+	}
+	return secret, variable, err
 }
 
 func (o *office) close() error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -235,4 +236,35 @@ func TestAWorkerThatSleptSendsNothing(t *testing.T) {
 		close(wake)
 		t.want(<-answers, ledger.AnswerSucceeded, 1)
 	})
+}
+
+// What a worker has to say counts for its own attempt only, though the operation may be
+// executing again by then.
+func TestAnOutcomeBelongsToItsAttempt(t *testing.T) {
+	for name, says := range map[string]act{"not sent": isUnreachable, "refused": refuses, "no proof": losesRequest} {
+		inWorldNamed(t, name, func(t *world) {
+			t.provider.is(false, true)
+			arrived, goOn := make(chan struct{}), make(chan struct{})
+			t.provider.will(until(arrived, goOn, says), takes(3*time.Second, acts))
+			slow, s := t.start(), t.start()
+			first, second := make(chan ledger.Answer, 1), make(chan ledger.Answer, 1)
+			go func() { first <- slow.call(strictly("a", theArgs)) }()
+			<-arrived
+			pass(lease + settle + lag)
+			go func() { second <- s.call(strictly("a", theArgs)) }()
+			pass(time.Second)
+			before := t.only()
+			if before.Status != ledger.Executing || before.Attempts != 2 {
+				t.Fatalf("it is %q with %d attempts, want the second one under way", before.Status, before.Attempts)
+			}
+			close(goOn)
+			if a := <-first; a.Status == ledger.AnswerFailedFinal || a.Status == ledger.AnswerFailedRetryable {
+				t.Errorf("the slow call is told that it is %s", a.Status)
+			}
+			if diff := cmp.Diff(before, t.only()); diff != "" {
+				t.Errorf("the first attempt's outcome changed the second's (-before +after):\n%s", diff)
+			}
+			t.want(<-second, ledger.AnswerSucceeded, 1)
+		})
+	}
 }

@@ -34,7 +34,8 @@ func (p Policy) way(op Operation, actor Actor, asked inquiry, now time.Time) way
 	proven := asked.verdict == Absent && promise.ProvesAbsence && !asked.at.Before(absenceCounts)
 	mayAttempt := op.Attempts < p.MaxAttempts
 	kept := op.keptError(promise)
-	repeatable := promise.windowOpen(op, now) && !(kept && op.Attempts > 1)
+	repeated := op.FirstSentAt.Before(op.LeaseUntil.Add(-promise.Lease)) // sent before the last claim, too
+	repeatable := promise.windowOpen(op, now) && !(kept && repeated)
 	due := !now.Before(op.NextCheckAt)
 	switch {
 	case op.Review.Open():
@@ -51,7 +52,7 @@ func (p Policy) way(op Operation, actor Actor, asked inquiry, now time.Time) way
 		return way{kind: sendAgain}
 	case repeatable && mayAttempt:
 		return way{kind: lookLater, at: op.NextCheckAt}
-	case asked.verdict == Absent && now.Before(absenceCounts):
+	case asked.verdict == Absent && asked.at.Before(absenceCounts):
 		return way{kind: lookLater, at: absenceCounts} // it may still appear
 	case asked.verdict == Unclear && op.Checks < p.MaxChecks:
 		return way{kind: lookLater, at: now.Add(p.backoff(op.Checks+1, 0))}

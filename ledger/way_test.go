@@ -41,6 +41,7 @@ func TestWay(t *testing.T) {
 		asked    time.Duration // when the look-up began
 		now      time.Duration
 		attempts int
+		onlySent bool // the attempts before the last were not sent
 		checks   int
 		due      time.Duration // NextCheckAt; 0: not set
 		code     string
@@ -54,7 +55,7 @@ func TestWay(t *testing.T) {
 		"absent at last":                 {can: ask, verdict: Absent, asked: counts, now: counts, attempts: 1, want: startAnew},
 		"absent at last, with a key":     {can: both, verdict: Absent, asked: counts, now: counts, attempts: 1, want: startAnew},
 		"absent a moment too early":      {can: ask, verdict: Absent, asked: counts + earlier, now: counts + earlier, attempts: 1, want: lookLater, at: counts},
-		"asked too early, answered late": {can: ask, verdict: Absent, asked: counts + earlier, now: counts, attempts: 1, want: askPerson, why: ReviewUnverifiable},
+		"asked too early, answered late": {can: ask, verdict: Absent, asked: counts + earlier, now: counts, attempts: 1, want: lookLater, at: counts},
 		"absent, but not due":            {can: ask, verdict: Absent, asked: counts, now: counts, attempts: 2, due: counts + time.Second, want: lookLater, at: counts + time.Second},
 		"absent, attempts used up":       {can: ask, verdict: Absent, asked: counts, now: counts, attempts: most, want: askPerson, why: ReviewAttemptsUsed},
 		"absent, one attempt left":       {can: ask, verdict: Absent, asked: counts, now: counts, attempts: most - 1, want: startAnew},
@@ -87,6 +88,7 @@ func TestWay(t *testing.T) {
 		"an error that may be kept is tried once": {can: keeping, now: 10 * time.Second, attempts: 1, code: CodeServerError, want: sendAgain},
 		"an error that is kept":                   {can: keeping, now: 10 * time.Second, attempts: 2, code: CodeServerError, want: askPerson, why: ReviewErrorKept},
 		"an error that nobody keeps":              {can: key, now: 10 * time.Second, attempts: 2, code: CodeServerError, want: sendAgain},
+		"an error of the only attempt sent":       {can: keeping, now: 10 * time.Second, attempts: 2, onlySent: true, code: CodeServerError, want: sendAgain},
 		"a kept error, asked too early":           {can: keeper, verdict: Absent, asked: leaseEnd, now: leaseEnd, attempts: 2, code: CodeServerError, want: lookLater, at: counts},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,6 +98,9 @@ func TestWay(t *testing.T) {
 				Status: Unknown, Attempts: c.attempts, Checks: c.checks, ErrorCode: c.code,
 				FirstSentAt: begin, UnsettledSince: begin, LeaseUntil: begin.Add(leaseEnd),
 			}
+			if c.attempts > 1 && !c.onlySent {
+				op.FirstSentAt = begin.Add(-time.Second) // of an attempt before the last
+			}
 			if c.due != 0 {
 				op.NextCheckAt = begin.Add(c.due)
 			}
@@ -103,7 +108,7 @@ func TestWay(t *testing.T) {
 				op.Review = Review{OpenedAt: begin, Reason: ReviewUnverifiable}
 			}
 			actor := Actor{Promise: Promise{
-				Settle: settles, LookupLag: lags, Window: window, Margin: margin,
+				Lease: leaseEnd, Settle: settles, LookupLag: lags, Window: window, Margin: margin,
 				Idempotent: c.can.key, ProvesAbsence: c.can.proves, CachesErrors: c.can.keepsErrors,
 			}}
 			if c.can.forever {

@@ -19,7 +19,7 @@ import (
 var migrations embed.FS
 
 // applicationID marks a file as a ledger of ours, so that another program's database is
-// never migrated. It is "Once" in ASCII, and stands in the first migration.
+// never migrated. It is "Once" in ASCII.
 const applicationID = 0x4F6E6365
 
 // Settings of every connection. FULL flushes the log at each commit; on macOS only
@@ -150,6 +150,10 @@ func examine(ctx context.Context, path string, db *sql.DB) error {
 	}
 	if tables > 0 && id != applicationID {
 		return &OpenError{Path: path, Hint: "it is a database of another program; choose another data directory"}
+	}
+	// The mark comes before any table: who is killed in between leaves a file that is ours.
+	if _, err := db.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
+		return err
 	}
 	var mode string
 	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {

@@ -16,6 +16,7 @@ type reader struct {
 	begin, end      *sql.Stmt
 	sealed, history *sql.Stmt
 	read            reads
+	made            []*sql.Stmt
 }
 
 // readers is a pool. A place in it is nil until somebody needs it.
@@ -81,6 +82,7 @@ func (p *readers) open() (*reader, error) {
 	r.history = s.prepare(`SELECT h.seq, h.from_status, h.to_status, h.attempt, h.reason, h.evidence, h.actor, h.at
 		FROM history h WHERE h.operation = (SELECT id FROM agent_operations WHERE operation_id = ?) ORDER BY h.seq`)
 	r.read.prepare(&s)
+	r.made = s.made
 	if s.err != nil {
 		_ = conn.Close()
 		return nil, s.err
@@ -105,6 +107,9 @@ func (p *readers) close() error {
 	close(p.ended)
 	for range maxReaders {
 		if r := <-p.free; r != nil {
+			for _, s := range r.made {
+				_ = s.Close()
+			}
 			_ = r.conn.Close()
 		}
 	}

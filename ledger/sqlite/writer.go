@@ -20,6 +20,7 @@ type writer struct {
 	seal, sealAnew   *sql.Stmt
 	read             reads
 	moves            map[moveShape]*sql.Stmt
+	made             []*sql.Stmt
 
 	from, to ledger.Operation // of the Move that is carried out; kept, for they are large
 
@@ -47,6 +48,7 @@ func newWriter(ctx context.Context, conn *sql.Conn, turn *turn) (*writer, error)
 	w.seal = p.prepare(`INSERT INTO sealed_payloads (operation, sealed) VALUES (last_insert_rowid(), ?)`)
 	w.sealAnew = p.prepare(`INSERT INTO sealed_payloads (sealed, operation) VALUES (?, (SELECT id FROM agent_operations WHERE operation_id = ?))`)
 	w.read.prepare(&p)
+	w.made = p.made
 	return w, p.err
 }
 
@@ -205,13 +207,23 @@ func keepEmpty(b []byte) []byte {
 	return b
 }
 
-func (w *writer) close() error { return errors.Join(w.conn.Close(), w.turn.close()) }
+func (w *writer) close() error {
+	var err error
+	for _, s := range w.made {
+		err = errors.Join(err, s.Close())
+	}
+	for _, s := range w.moves {
+		err = errors.Join(err, s.Close())
+	}
+	return errors.Join(err, w.conn.Close(), w.turn.close())
+}
 
 // A preparer prepares statements on one connection until one fails.
 type preparer struct {
 	ctx  context.Context
 	conn *sql.Conn
 	err  error
+	made []*sql.Stmt // database/sql doesn't close those of a Conn with it
 }
 
 func (p *preparer) prepare(query string) *sql.Stmt {
@@ -221,6 +233,8 @@ func (p *preparer) prepare(query string) *sql.Stmt {
 	s, err := p.conn.PrepareContext(p.ctx, query)
 	if err != nil {
 		p.err = errors.Join(p.err, err)
+		return s
 	}
+	p.made = append(p.made, s)
 	return s
 }

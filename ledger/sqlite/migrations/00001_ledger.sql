@@ -3,8 +3,6 @@
 -- and leaves the transaction open. Chains of OR, because SQLite builds a temporary tree for an IN list at every execution.
 
 -- +goose Up
-PRAGMA application_id = 1332634469; -- "Once": this file is a ledger of ours
-
 CREATE TABLE agent_operations (
   id                    INTEGER PRIMARY KEY,
   key                   BLOB    NOT NULL UNIQUE,
