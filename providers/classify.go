@@ -49,7 +49,7 @@ func (rules HTTPRules) Classify(reply HTTPReply) *Error {
 		}
 	}
 	e := &Error{Code: code, RetryAfter: retryAfter(reply)}
-	if !word.MatchString(code) {
+	if !word.MatchString(code) || longNumber.MatchString(code) {
 		e.Code = "http_" + strconv.Itoa(reply.Status)
 	}
 	switch s := reply.Status; {
@@ -85,9 +85,12 @@ func (rules HTTPRules) ClassifyLookup(reply HTTPReply) *Error {
 	return &e
 }
 
-// A code is kept in the ledger and shown to people, so it is a word and never a text, in
-// which a provider may quote anything.
-var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$`)
+// A code is kept in the ledger and shown to people, so it is a word: never a text, in
+// which a provider may quote anything, nor a number that could be an account's.
+var (
+	word       = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$`)
+	longNumber = regexp.MustCompile(`[0-9]{7}`)
+)
 
 // retryAfter reads the header in its form of seconds; a date is the provider's clock
 // and is left alone.

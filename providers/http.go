@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -94,47 +95,67 @@ func (r HTTPReply) IsJSON() bool {
 	return err == nil && (kind == "application/json" || kind == "application/problem+json")
 }
 
-// Do makes one request and reads the whole answer. Its error is an *Error marked NotSent
-// if no connection was ever obtained, whatever the error says; ledger.ErrTooLate if
-// MaySend refused; and else unmarked: it may have happened.
+// Do makes one request and reads the whole answer, until ctx is done. Its error is an
+// *Error marked NotSent if no connection was ever obtained, whatever the error says;
+// MaySend's own error if that refused; and else unmarked: it may have happened.
 func (c *HTTPClient) Do(ctx context.Context, r HTTPRequest) (HTTPReply, error) {
-	var connected, tooLate atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	request, err := http.NewRequestWithContext(ctx, r.Method, c.url(r), bytes.NewReader(r.Body))
+	request, err := http.NewRequestWithContext(traced, r.Method, c.url(r), bytes.NewReader(r.Body))
 	if err != nil {
 		return HTTPReply{}, &Error{Mark: NotSent, Code: "bad_request_built", Err: err}
 	}
 	request.GetBody = nil // nothing may send it twice
+	request.Header.Set("User-Agent", "onceward")
 	for name, values := range r.Header {
 		request.Header[name] = values
 	}
-	transport := c.transport(func() error {
-		if r.MaySend == nil {
-			return nil
-		}
-		err := r.MaySend()
-		tooLate.Store(err != nil)
-		return err
-	})
+	line := &gate{maySend: r.MaySend}
+	transport := c.transport(ctx, line)
 	defer transport.CloseIdleConnections()
 	answer, err := transport.RoundTrip(request)
+	if err == nil {
+		defer func() { _ = answer.Body.Close() }() // what counts was read by then
+	}
+	refusal := line.refusal()
 	switch {
-	case err == nil:
-	case tooLate.Load():
-		return HTTPReply{}, r.MaySend()
-	case !connected.Load():
+	case refusal != nil:
+		return HTTPReply{}, refusal
+	case err != nil && !connected.Load():
 		return HTTPReply{}, &Error{Mark: NotSent, Code: notSentCode(err), Err: err}
-	default:
-		return HTTPReply{}, &Error{Code: unmarkedCode(err), Err: err}
+	case err != nil:
+		return HTTPReply{}, &Error{Code: lostCode(ctx, err), Err: err}
 	}
-	defer answer.Body.Close()
+	return read(ctx, answer)
+}
+
+// read takes the whole answer, or none of it.
+func read(ctx context.Context, answer *http.Response) (HTTPReply, error) {
+	reply := HTTPReply{Status: answer.StatusCode, Header: answer.Header}
+	if answer.StatusCode == http.StatusSwitchingProtocols {
+		return reply, nil // what follows is no body, and has no end
+	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxReply+1))
-	if err != nil || len(body) > maxReply {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return HTTPReply{}, &Error{Code: lostCode(ctx, err), Err: err}
+	case err != nil:
 		return HTTPReply{}, &Error{Code: "answer_cut", Err: err}
+	case len(body) > maxReply:
+		return HTTPReply{}, &Error{Code: "answer_too_long"}
 	}
-	return HTTPReply{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
+	reply.Body = body
+	return reply, nil
+}
+
+// lostCode names why nothing is known. A deadline may show itself as any error.
+func lostCode(ctx context.Context, err error) string {
+	if ctx.Err() != nil {
+		return unmarkedCode(ctx.Err())
+	}
+	return unmarkedCode(err)
 }
 
 func (c *HTTPClient) url(r HTTPRequest) string {
@@ -143,22 +164,22 @@ func (c *HTTPClient) url(r HTTPRequest) string {
 	return u.String()
 }
 
-// transport makes one connection for one request, which asks mayWrite before its first
-// byte. HTTP/1.1 only: a connection of HTTP/2 would be shared, and re-sent on, by itself.
-func (c *HTTPClient) transport(mayWrite func() error) *http.Transport {
-	gate := func(conn net.Conn) net.Conn { return &gatedConn{Conn: conn, mayWrite: mayWrite} }
+// transport makes one connection for one request. It dials under ctx itself: net/http
+// dials under a context that never ends, and a handshake that hangs would stay for ever.
+// HTTP/1.1 only: a connection of HTTP/2 would be shared, and re-sent on, by itself.
+func (c *HTTPClient) transport(ctx context.Context, g *gate) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives:      true,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		DialContext: func(_ context.Context, network, address string) (net.Conn, error) {
 			conn, err := c.dial(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
-			return gate(conn), nil
+			return &gatedConn{Conn: conn, gate: g}, nil
 		},
-		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		DialTLSContext: func(_ context.Context, network, address string) (net.Conn, error) {
 			conn, err := c.dial(ctx, network, address)
 			if err != nil {
 				return nil, err
@@ -167,7 +188,7 @@ func (c *HTTPClient) transport(mayWrite func() error) *http.Transport {
 			if err := secured.HandshakeContext(ctx); err != nil {
 				return nil, errors.Join(err, conn.Close())
 			}
-			return gate(secured), nil
+			return &gatedConn{Conn: secured, gate: g}, nil
 		},
 	}
 }
@@ -184,20 +205,40 @@ func (c *HTTPClient) tlsConfig() *tls.Config {
 	return config
 }
 
-// A gatedConn asks before it lets the first byte of the request out. It is used by one
-// request, whose writes come one after the other.
+// A gate lets a request out, or not, when its first byte is about to leave. It is asked
+// once: a second answer would be about another moment.
+type gate struct {
+	maySend func() error
+	mu      sync.Mutex
+	asked   bool
+	err     error
+}
+
+func (g *gate) open() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.asked && g.maySend != nil {
+		g.err = g.maySend()
+	}
+	g.asked = true
+	return g.err
+}
+
+func (g *gate) refusal() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// A gatedConn carries the request; with TLS, it is inside, and the handshake is over.
 type gatedConn struct {
 	net.Conn
-	mayWrite func() error
-	open     bool
+	gate *gate
 }
 
 func (c *gatedConn) Write(b []byte) (int, error) {
-	if !c.open {
-		if err := c.mayWrite(); err != nil {
-			return 0, err
-		}
-		c.open = true
+	if err := c.gate.open(); err != nil {
+		return 0, err
 	}
 	return c.Conn.Write(b)
 }
