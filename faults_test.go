@@ -344,7 +344,7 @@ func (r *faultRow) sandbox() sandboxFlags {
 
 // open opens the row's ledger, and its sandbox with the fault.
 func (r *faultRow) open(ctx context.Context) (*office, error) {
-	o, err := openOffice(ctx, dataFlags{DataDir: r.dir}, r.sandbox(), slog.New(slog.DiscardHandler), true)
+	o, err := openOffice(ctx, officeFlags{dataFlags: dataFlags{DataDir: r.dir}, sandboxFlags: r.sandbox()}, slog.New(slog.DiscardHandler), true)
 	if err != nil {
 		return nil, err
 	}

@@ -22,16 +22,15 @@ type operationsCommand struct {
 	Prune       pruneCommand       `cmd:"" help:"Drop results and details of old final operations. What they are stays known for ever."`
 }
 
-// officeFlags are what every command on operations needs to reach ledger and providers.
-type officeFlags struct {
-	dataFlags
+// deskFlags are what every command on operations takes.
+type deskFlags struct {
+	officeFlags
 	logFlags
-	sandboxFlags
 }
 
 // with opens the office for one command.
-func (f officeFlags) with(ctx context.Context, s streams, do func(*office) error) (err error) {
-	o, err := openOffice(ctx, f.dataFlags, f.sandboxFlags, f.logger(s), false)
+func (f deskFlags) with(ctx context.Context, s streams, do func(*office) error) (err error) {
+	o, err := openOffice(ctx, f.officeFlags, f.logger(s), false)
 	if err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ type byFlags struct {
 }
 
 type listCommand struct {
-	officeFlags
+	deskFlags
 	Status     []string `placeholder:"STATUS" help:"Only these statuses."`
 	Action     string   `placeholder:"TYPE" help:"Only this action type, such as refund."`
 	WorkflowID string   `name:"workflow-id" placeholder:"ID" help:"Only this workflow."`
@@ -103,7 +102,7 @@ func (c listCommand) Run(ctx context.Context, s streams) error {
 }
 
 type showCommand struct {
-	officeFlags
+	deskFlags
 	operationArg
 	JSON bool `name:"json" help:"One JSON object."`
 }
@@ -122,7 +121,7 @@ func (c showCommand) Run(ctx context.Context, s streams) error {
 }
 
 type resolveCommand struct {
-	officeFlags
+	deskFlags
 	operationArg
 	Happened            bool   `xor:"what" required:"" help:"It happened."`
 	Drop                bool   `xor:"what" required:"" help:"It didn't happen, and shall not."`
@@ -150,13 +149,19 @@ func (c resolveCommand) Run(ctx context.Context, s streams) error {
 }
 
 type reconcileCommand struct {
-	officeFlags
+	deskFlags
+	statementFlags
 	Operation string `arg:"" optional:"" help:"The operation_id, or the idempotency key. Without it: all that are due."`
 }
 
 func (c reconcileCommand) Run(ctx context.Context, s streams) error {
 	return c.with(ctx, s, func(o *office) error {
-		if c.Operation == "" {
+		switch {
+		case c.Statement != "" && c.Operation != "":
+			return errors.New("a statement is about all operations: leave the operation out")
+		case c.Statement != "":
+			return c.reconcile(ctx, s, o)
+		case c.Operation == "":
 			return o.ledger.Sweep(ctx)
 		}
 		op, err := o.ledger.Reconcile(ctx, c.Operation)
@@ -165,7 +170,7 @@ func (c reconcileCommand) Run(ctx context.Context, s streams) error {
 }
 
 type approveCommand struct {
-	officeFlags
+	deskFlags
 	operationArg
 	byFlags
 	Reason string `placeholder:"TEXT" help:"Why."`
@@ -179,7 +184,7 @@ func (c approveCommand) Run(ctx context.Context, s streams) error {
 }
 
 type denyCommand struct {
-	officeFlags
+	deskFlags
 	operationArg
 	byFlags
 	Reason string `placeholder:"TEXT" help:"Why."`
@@ -193,7 +198,7 @@ func (c denyCommand) Run(ctx context.Context, s streams) error {
 }
 
 type allowRepeatCommand struct {
-	officeFlags
+	deskFlags
 	operationArg
 	byFlags
 	SameContent bool   `help:"Also for a call that repeats the first one to the letter."`
@@ -208,7 +213,7 @@ func (c allowRepeatCommand) Run(ctx context.Context, s streams) error {
 }
 
 type pruneCommand struct {
-	officeFlags
+	deskFlags
 	OlderThan time.Duration `required:"" placeholder:"DURATION" help:"How long ago they were last moved, such as 2160h for 90 days."`
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onceward/onceward/intent"
 	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/providers"
 	"github.com/onceward/onceward/tools"
 	"github.com/onceward/onceward/transport"
 )
@@ -19,9 +20,8 @@ import (
 const drainFor = 60 * time.Second
 
 type serveCommand struct {
-	dataFlags
+	officeFlags
 	logFlags
-	sandboxFlags
 	Transport      string        `env:"ONCEWARD_TRANSPORT" enum:"stdio,http,sse" default:"stdio" help:"How clients connect: ${enum}."`
 	Addr           string        `env:"ONCEWARD_ADDR" default:"127.0.0.1:8931" placeholder:"HOST:PORT" help:"Where http and sse listen."`
 	Tokens         string        `env:"ONCEWARD_TOKENS" placeholder:"FILE" help:"Bearer tokens: lines of a tenant and a token's SHA-256. Needed off loopback."`
@@ -46,12 +46,12 @@ func (c serveCommand) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	o, err := openOffice(ctx, c.dataFlags, c.sandboxFlags, log, true)
+	o, err := openOffice(ctx, c.officeFlags, log, true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.close()) }()
-	if err := checkTenants(ctx, o.store, front.Tokens); err != nil {
+	if err := errors.Join(checkTenants(ctx, o.store, front.Tokens), o.checkDryRun(ctx)); err != nil {
 		return err
 	}
 	o.ledger.Policy.AnswerWithin = c.AnswerWithin
@@ -60,7 +60,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) (err error) {
 	}
 	set, err := tools.New(o.ledger, tools.Options{
 		Mode: intent.Mode(c.Identity), Secret: o.secret, Scope: intent.Scope{WorkflowID: c.WorkflowID, RunID: c.RunID},
-		Providers: o.providers, DottedNames: c.ToolNames == "dotted", Log: log,
+		Providers: o.providers, Templates: o.config.Tools[providers.EmailSend].Templates, DottedNames: c.ToolNames == "dotted", Log: log,
 	})
 	if err != nil {
 		return err
@@ -154,8 +154,8 @@ func newMCPServer(set *tools.Set, calls *transport.InFlight, log *slog.Logger) (
 
 // announce says who does what, and what can be proved after a lost answer.
 func (o *office) announce(log *slog.Logger) {
-	for action, p := range o.providers {
-		t, _ := p.Traits(action)
+	for _, action := range actions {
+		t, _ := o.providers[action].Traits(action)
 		log.Info("serves", "action_type", action, "provider", o.ledger.Actors[action].Provider,
 			"idempotency_key", keyText(string(t.Key)), "look_up", keyText(string(t.Lookup)), "proves_absence", t.ProvesAbsence)
 	}

@@ -53,7 +53,7 @@ var blankFiles = sync.OnceValues(func() (files map[string][]byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o, err := openOffice(context.Background(), dataFlags{DataDir: dir}, defaultSandbox(), slog.New(slog.DiscardHandler), true)
+	o, err := openOffice(context.Background(), officeFlags{dataFlags: dataFlags{DataDir: dir}, sandboxFlags: defaultSandbox()}, slog.New(slog.DiscardHandler), true)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (s *localServer) startHTTP(t *testing.T, kind string, args []string) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	o, err := openOffice(ctx, c.dataFlags, c.sandboxFlags, log, true)
+	o, err := openOffice(ctx, c.officeFlags, log, true)
 	if err != nil {
 		cancel()
 		t.Fatal(err)

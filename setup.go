@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,18 +82,30 @@ type office struct {
 	store     ledger.Store
 	secret    ledger.Secret
 	providers map[string]providers.Provider // by action type
-	sandbox   *sandbox.Sandbox
+	sandbox   *sandbox.Sandbox              // nil where real providers serve all tools
+	config    *configuration
 	log       *slog.Logger
+}
+
+// officeFlags are what every command on operations needs.
+type officeFlags struct {
+	dataFlags
+	configFlags
+	sandboxFlags
 }
 
 // openOffice opens the ledger, ties it to its secrets, and reaches the providers. With create,
 // what is missing is made; else a missing ledger is an error.
-func openOffice(ctx context.Context, data dataFlags, box sandboxFlags, log *slog.Logger, create bool) (o *office, err error) {
-	dir, err := data.dir()
+func openOffice(ctx context.Context, flags officeFlags, log *slog.Logger, create bool) (o *office, err error) {
+	config, err := flags.read()
 	if err != nil {
 		return nil, err
 	}
-	path, err := data.ledgerPath(dir)
+	dir, err := flags.dir()
+	if err != nil {
+		return nil, err
+	}
+	path, err := flags.ledgerPath(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +119,7 @@ func openOffice(ctx context.Context, data dataFlags, box sandboxFlags, log *slog
 	if err != nil {
 		return nil, err
 	}
-	o = &office{store: store, log: log}
+	o = &office{store: store, config: config, log: log}
 	opened := o
 	defer func() {
 		if err != nil {
@@ -117,19 +130,66 @@ func openOffice(ctx context.Context, data dataFlags, box sandboxFlags, log *slog
 	if err != nil {
 		return nil, err
 	}
-	if o.sandbox, err = box.open(ctx, dir); err != nil {
-		return nil, err
-	}
 	o.ledger = &ledger.Ledger{Store: store, Sealer: sealer, Log: log, Actors: map[string]ledger.Actor{}}
 	o.providers = map[string]providers.Provider{}
-	for _, action := range []string{providers.EmailSend, providers.PaymentOrderCreate, providers.RefundCreate} {
-		actor, ok := providers.Actor(sandbox.Name, o.sandbox.Scope(), action, o.sandbox)
-		if !ok {
-			return nil, fmt.Errorf("the provider %s doesn't serve %s", sandbox.Name, action)
+	return o, o.hire(ctx, flags.sandboxFlags, dir)
+}
+
+// hire gives every tool its provider: the configured one, or the sandbox.
+func (o *office) hire(ctx context.Context, box sandboxFlags, dir string) error {
+	made := map[string]realProvider{}
+	for _, action := range actions {
+		name, real, err := o.config.provider(action, made)
+		if err != nil {
+			return err
 		}
-		o.ledger.Actors[action], o.providers[action] = actor, o.sandbox
+		if real != nil {
+			o.employ(action, name, o.scope(real), real)
+			continue
+		}
+		if o.sandbox == nil {
+			if o.sandbox, err = box.open(ctx, dir); err != nil {
+				return err
+			}
+		}
+		o.employ(action, name, o.sandbox.Scope(), o.sandbox)
 	}
-	return o, nil
+	return nil
+}
+
+func (o *office) employ(action, name, scope string, p providers.Provider) {
+	o.ledger.Actors[action], _ = providers.Actor(name, scope, action, p)
+	o.providers[action] = p
+}
+
+// scope tells a provider's endpoint, account and credential apart from others, and gives
+// none of them away: it is keyed with the ledger's secret.
+func (o *office) scope(p realProvider) string {
+	var parts []byte
+	for _, part := range p.Identity() {
+		parts = binary.AppendUvarint(parts, uint64(len(part)))
+		parts = append(parts, part...)
+	}
+	return o.secret.Hash("provider scope", parts).String()[:32]
+}
+
+// checkDryRun refuses to let a real provider go on where the sandbox was: a dry run's
+// operations would answer for real ones.
+func (o *office) checkDryRun(ctx context.Context) error {
+	for _, action := range actions {
+		if o.ledger.Actors[action].Provider == sandbox.Name {
+			continue
+		}
+		found, err := o.store.Find(ctx, ledger.Filter{Action: action, Provider: sandbox.Name, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			return fmt.Errorf("this ledger has sandbox operations of %s, and %s would answer for them; give real work a data directory of its own (--data-dir)",
+				action, o.ledger.Actors[action].Provider)
+		}
+	}
+	return nil
 }
 
 // unlock brings the two secrets: by environment, or from files beside the ledger that a

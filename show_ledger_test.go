@@ -19,7 +19,7 @@ func TestLookUpThatOutlastsTheLease(t *testing.T) {
 	ctx, dir := waiting(t), dataDir(t)
 	box := defaultSandbox()
 	box.SandboxFaults, box.SandboxIdempotent = "refund:lose-request", false
-	o, err := openOffice(ctx, dataFlags{DataDir: dir}, box, slog.New(slog.DiscardHandler), true)
+	o, err := openOffice(ctx, officeFlags{dataFlags: dataFlags{DataDir: dir}, sandboxFlags: box}, slog.New(slog.DiscardHandler), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func serveAndStop(args []string) int {
 		if err != nil {
 			return err
 		}
-		o, err := openOffice(ctx, c.dataFlags, c.sandboxFlags, log, true)
+		o, err := openOffice(ctx, c.officeFlags, log, true)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,9 @@ import (
 
 // A Credential is a secret that a provider wants to see. It never shows itself in a
 // log or an error.
-type Credential struct{ text string }
+type Credential struct {
+	text *string // a pointer, so that not even %+v of what holds a Credential shows it
+}
 
 // ReadCredential takes a credential from the environment variable or the file that a
 // configuration names, exactly one of them. name is the setting's, for the error.
@@ -25,7 +27,7 @@ func ReadCredential(name, variable, file string) (Credential, error) {
 		if text == "" {
 			return Credential{}, fmt.Errorf("%s_env names the environment variable %s, and that is empty", name, variable)
 		}
-		return Credential{text}, nil
+		return NewCredential(text), nil
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -35,17 +37,22 @@ func ReadCredential(name, variable, file string) (Credential, error) {
 	if text == "" {
 		return Credential{}, fmt.Errorf("%s_file: %w", name, errors.New("the file is empty"))
 	}
-	return Credential{text}, nil
+	return NewCredential(text), nil
 }
 
 // NewCredential is for tests.
-func NewCredential(text string) Credential { return Credential{text} }
+func NewCredential(text string) Credential { return Credential{&text} }
 
 // Reveal is the secret itself, for the one place that sends it.
-func (c Credential) Reveal() string { return c.text }
+func (c Credential) Reveal() string {
+	if c.text == nil {
+		return ""
+	}
+	return *c.text
+}
 
 // IsZero reports whether there is none.
-func (c Credential) IsZero() bool { return c.text == "" }
+func (c Credential) IsZero() bool { return c.Reveal() == "" }
 
 // String never shows the secret.
 func (Credential) String() string { return "[credential]" }
