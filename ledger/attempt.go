@@ -107,7 +107,7 @@ func (l *Ledger) outcome(op Operation, f Finding) (Move, error) {
 	unsettled := !op.UnsettledSince.IsZero()
 	switch f.Verdict {
 	case Done:
-		return op.Succeed(now, f.Receipt, l.firstWatch(f, now), note)
+		return op.Succeed(now, f.Receipt, l.firstWatch(op, f, now), note)
 	case Refused:
 		if !unsettled {
 			return op.Fail(now, f.Code, note)
@@ -151,7 +151,7 @@ func (l *Ledger) late(ctx context.Context, op Operation, f Finding) (Operation, 
 	return l.change(ctx, op, func(op Operation) (Move, error) {
 		note := Note{"worker:" + l.Owner, "late_success", f.proof()}
 		if op.Status != Succeeded {
-			return op.Succeed(l.now(), f.Receipt, l.firstWatch(f, l.now()), note)
+			return op.Succeed(l.now(), f.Receipt, l.firstWatch(op, f, l.now()), note)
 		}
 		if op.ProviderOperationID == f.Receipt.ProviderOperationID || f.Receipt.ProviderOperationID == "" {
 			return Move{}, nil
@@ -194,9 +194,10 @@ func (l *Ledger) commit(ctx context.Context, m Move) error {
 	return nil
 }
 
-// firstWatch is when an accepted object is looked at again: it may yet turn rejected.
-func (l *Ledger) firstWatch(f Finding, now time.Time) time.Time {
-	if f.Receipt.State != Accepted {
+// firstWatch is when an accepted object is looked at again: it may yet turn rejected. Where
+// nobody can be asked, it isn't.
+func (l *Ledger) firstWatch(op Operation, f Finding, now time.Time) time.Time {
+	if f.Receipt.State != Accepted || l.Actors[op.Action].Lookup == nil {
 		return time.Time{}
 	}
 	return now.Add(l.Policy.FirstWatch)

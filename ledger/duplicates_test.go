@@ -152,7 +152,7 @@ func TestDraining(t *testing.T) {
 	inWorldNamed(t, "is bounded", func(t *world) {
 		t.provider.will(takes(deadline, acts))
 		s := t.start()
-		go s.call(strictly("a", theArgs))
+		go func() { _, _ = s.Execute(t.Context(), strictly("a", theArgs)) }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), deadline/2)
 		defer cancel()

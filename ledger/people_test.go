@@ -135,7 +135,7 @@ func TestAPersonsDecisionThatCannotBe(t *testing.T) {
 	inWorldNamed(t, "while an attempt is under way", func(t *world) {
 		t.provider.will(takes(deadline, acts))
 		s := t.start()
-		go s.call(strictly("a", theArgs))
+		go func() { _, _ = s.Execute(t.Context(), strictly("a", theArgs)) }()
 		pass(time.Second)
 		for _, what := range []ledger.Resolution{ledger.Happened, ledger.Drop, ledger.Retry} {
 			op := t.only()

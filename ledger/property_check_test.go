@@ -96,6 +96,7 @@ func (s *stage) hear(i int, srv *server, r ledger.Request) ledger.Answer {
 		if len(effects) != 0 {
 			s.fail("the call is told that it failed (%s), and there are the effects %v", a.Operation.ErrorCode, effects)
 		}
+	default: // it is told of no outcome
 	}
 	if s.told[i] != "" && a.Status != ledger.AnswerSucceeded {
 		s.fail("the call got %q after an earlier one was told of success", a.Status)

@@ -136,7 +136,7 @@ func (l *Ledger) inquire(ctx context.Context, op Operation, actor Actor) (inquir
 	var err error
 	switch f.Verdict {
 	case Done:
-		m, err = op.Succeed(now, f.Receipt, l.firstWatch(f, now), note)
+		m, err = op.Succeed(now, f.Receipt, l.firstWatch(op, f, now), note)
 	case Refused:
 		note.Reason = "found_rejected"
 		m, err = op.Fail(now, f.Code, note)

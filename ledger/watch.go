@@ -9,7 +9,7 @@ import (
 // success: it meant that the provider took it on. A rejection is noted and alarmed.
 func (l *Ledger) watch(ctx context.Context, op Operation, actor Actor) (Operation, error) {
 	if actor.Lookup == nil || !op.inScope(actor) || op.Pruned {
-		return op, nil
+		return l.stopWatching(ctx, op)
 	}
 	f := l.lookup(ctx, op, actor)
 	rejected := f.Verdict == Refused && f.Receipt.State == Rejected
@@ -30,6 +30,16 @@ func (l *Ledger) watch(ctx context.Context, op Operation, actor Actor) (Operatio
 		l.alarm("rejected_later", op)
 	}
 	return op, err
+}
+
+// stopWatching takes an operation off the sweep's list: nobody here can be asked about it.
+func (l *Ledger) stopWatching(ctx context.Context, op Operation) (Operation, error) {
+	if op.NextCheckAt.IsZero() {
+		return op, nil
+	}
+	note := Note{"sweep:" + l.Owner, "not_watched", evidence(map[string]string{"provider_status": op.ProviderStatus})}
+	m, err := op.Observe(l.now(), note, func(o *Operation) { o.NextCheckAt = time.Time{} })
+	return l.compareAndSet(ctx, m, err)
 }
 
 // nextWatch spaces the looks ever wider; after WatchFor there are none.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -282,7 +283,9 @@ func newBareRead(b *testing.B, path string) *bareRead {
 		}
 		names, r.cells = append(names, name), append(r.cells, new(any))
 	}
-	rows.Close()
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		b.Fatal(err)
+	}
 	r.read = prepare(b, db, `SELECT `+strings.Join(names, ", ")+` FROM agent_operations WHERE key = ?`)
 	return r
 }

@@ -127,7 +127,7 @@ func (s *session) abandon(why error) {
 // deliver sends the message. From DATA on the socket is closed on any error, and not a byte
 // more is said: a server that waits for a message must not read another one.
 func (s *session) deliver(ctx context.Context, r request, maySend func() error) (ledger.Receipt, error) {
-	defer s.wire.Close()
+	defer func() { _ = s.wire.Close() }()
 	ready, err := s.command("DATA")
 	if err := hope(ready, err, 354); err != nil {
 		return ledger.Receipt{}, classify(errors.Join(err, ctx.Err()))

@@ -84,7 +84,7 @@ func (p *Provider) find(ctx context.Context, id string) (copies, error) {
 	if err != nil {
 		return copies{}, err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	if err := client.Login(m.login.username.Reveal(), m.login.password.Reveal()).Wait(); err != nil {
 		return copies{}, &mailboxError{err, "imap_login_refused"}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -151,7 +152,7 @@ func untilReady(t *testing.T, p *Provider, mail providers.Email) int64 {
 	_, err := counting.Apply(t.Context(), providers.EmailSend, ledger.Attempt{
 		Payload: ledger.Payload{Request: prepare(t, p, mail)}, MaySend: func() error { return ledger.ErrTooLate },
 	})
-	if err != ledger.ErrTooLate {
+	if !errors.Is(err, ledger.ErrTooLate) {
 		t.Fatalf("the server isn't ready for a message: %v", err)
 	}
 	return in.Load()
