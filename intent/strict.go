@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // maxDepth is how deep arrays and objects may be nested.
@@ -83,12 +84,27 @@ func CheckMessage(raw []byte, names Names) error {
 }
 
 func checkJSON(raw []byte, names Names) *JSONError {
-	var (
-		folds   [512]byte
-		members [48]span
-	)
-	s := scanner{src: raw, names: names, folds: folds[:0], members: members[:0]}
+	s := scanners.Get().(*scanner)
+	defer s.release()
+	s.src, s.names, s.pos, s.depth = raw, names, 0, 0
 	return s.document()
+}
+
+// scanners are reused. On the stack, where one would fit, it makes the goroutine of every
+// new call grow its stack, which takes far longer than the scan.
+var scanners = sync.Pool{New: func() any {
+	return &scanner{folds: make([]byte, 0, 512), members: make([]span, 0, 48)}
+}}
+
+// release gives a scanner back without what it has read. One that a strange text made
+// large isn't kept.
+func (s *scanner) release() {
+	if cap(s.folds) > 8<<10 || cap(s.members) > 512 {
+		return
+	}
+	clear(s.frames[:])
+	s.src, s.names, s.folds, s.members, s.scratch = nil, Names{}, s.folds[:0], s.members[:0], nil
+	scanners.Put(s)
 }
 
 // maxPath bounds how many elements of a path are shown.
