@@ -56,5 +56,6 @@ type Finding struct {
 	Receipt    Receipt
 	Code       string        // a short word for a Finding that isn't Done, such as "timeout" or the provider's code
 	RetryAfter time.Duration // the provider's wish, where it has one
+	Clock      time.Time     // what time it was for the provider (look-up only), where its answer told; zero: it didn't
 	Alarm      string        // set where a person should hear of it although automation copes
 }

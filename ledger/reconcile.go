@@ -109,6 +109,7 @@ func (l *Ledger) ask(ctx context.Context, op Operation, why string) (Operation, 
 // An inquiry is what a look-up brought, and what it is worth.
 type inquiry struct {
 	at      time.Time // when it began
+	clock   time.Time // the provider's, where its answer told
 	verdict Verdict   // Absent, Unclear, or empty where nobody was asked
 	code    string
 }
@@ -127,7 +128,7 @@ func (l *Ledger) inquire(ctx context.Context, op Operation, actor Actor) (inquir
 		return asked, Move{}, nil
 	}
 	f := l.lookup(ctx, op, actor)
-	asked.verdict, asked.code = f.Verdict, f.Code
+	asked.verdict, asked.code, asked.clock = f.Verdict, f.Code, f.Clock
 	if f.Alarm != "" {
 		l.alarm(f.Alarm, op)
 	}

@@ -35,7 +35,7 @@ func (p Policy) way(op Operation, actor Actor, asked inquiry, now time.Time) way
 	mayAttempt := op.Attempts < p.MaxAttempts
 	kept := op.keptError(promise)
 	repeated := op.FirstSentAt.Before(op.LeaseUntil.Add(-promise.Lease)) // sent before the last claim, too
-	repeatable := promise.windowOpen(op, now) && !(kept && repeated)
+	repeatable := promise.windowOpen(op, later(now, asked.clock)) && !(kept && repeated)
 	due := !now.Before(op.NextCheckAt)
 	switch {
 	case op.Review.Open():
@@ -69,6 +69,14 @@ func (p Policy) way(op Operation, actor Actor, asked inquiry, now time.Time) way
 // mean that nothing happened and nothing is under way.
 func (op Operation) absenceCounts(p Promise) time.Time {
 	return op.LeaseUntil.Add(p.Settle + p.LookupLag)
+}
+
+// later is the more careful of two clocks, ours and the provider's: its keys age by its own.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // windowOpen reports whether the provider still knows the key.

@@ -43,6 +43,7 @@ func TestWay(t *testing.T) {
 		attempts int
 		onlySent bool // the attempts before the last were not sent
 		checks   int
+		clock    time.Duration // the provider's; 0: it didn't tell
 		due      time.Duration // NextCheckAt; 0: not set
 		code     string
 		review   bool
@@ -80,6 +81,8 @@ func TestWay(t *testing.T) {
 		"a key a moment before its end":       {can: key, now: closes + earlier, attempts: 1, want: sendAgain},
 		"a key at its end":                    {can: key, now: closes, attempts: 1, want: askPerson, why: ReviewUnverifiable},
 		"a key that is never forgotten":       {can: can{key: true, forever: true}, now: 100 * window, attempts: 1, want: sendAgain},
+		"a key that is older at the provider": {can: both, verdict: Absent, asked: 10 * time.Second, now: 10 * time.Second, attempts: 1, clock: closes, want: lookLater, at: counts},
+		"a provider's clock that is behind":   {can: both, verdict: Absent, asked: 10 * time.Second, now: 10 * time.Second, attempts: 1, clock: -time.Hour, want: sendAgain},
 		"a key, attempts used up":             {can: key, now: 10 * time.Second, attempts: most, want: askPerson, why: ReviewAttemptsUsed},
 		"a key at its end, absent":            {can: both, verdict: Absent, asked: closes, now: closes, attempts: 1, want: startAnew},
 		"a key at its end, asked in vain":     {can: both, verdict: Unclear, asked: closes, now: closes, attempts: 1, want: lookLater, at: closes + time.Second},
@@ -118,7 +121,11 @@ func TestWay(t *testing.T) {
 			if c.at != 0 {
 				want.at = begin.Add(c.at)
 			}
-			if got := policy.way(op, actor, inquiry{at: begin.Add(c.asked), verdict: c.verdict}, begin.Add(c.now)); got != want {
+			asked := inquiry{at: begin.Add(c.asked), verdict: c.verdict}
+			if c.clock != 0 {
+				asked.clock = begin.Add(c.clock)
+			}
+			if got := policy.way(op, actor, asked, begin.Add(c.now)); got != want {
 				t.Errorf("way = %+v, want %+v", got, want)
 			}
 		})

@@ -26,8 +26,11 @@ func Actor(name, scope, action string, p Provider) (actor ledger.Actor, ok bool)
 	}
 	if traits.Lookup != NoLookup {
 		actor.Lookup = func(ctx context.Context, q ledger.Question) ledger.Finding {
+			ctx, clock := withClock(ctx)
 			receipt, err := p.Lookup(ctx, action, q)
-			return finding(receipt, err)
+			f := finding(receipt, err)
+			f.Clock = clock.latest
+			return f
 		}
 	}
 	return actor, true
@@ -63,9 +66,7 @@ func finding(receipt ledger.Receipt, err error) ledger.Finding {
 		if f.Alarm == "" {
 			f.Alarm = string(marked.Mark)
 		}
-	case InFlight:
-		f.Verdict = ledger.Unclear
-	default:
+	default: // InFlight, or no mark
 		f.Verdict = ledger.Unclear
 	}
 	return f

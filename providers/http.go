@@ -134,6 +134,7 @@ func (c *HTTPClient) Do(ctx context.Context, r HTTPRequest) (HTTPReply, error) {
 // read takes the whole answer, or none of it.
 func read(ctx context.Context, answer *http.Response) (HTTPReply, error) {
 	reply := HTTPReply{Status: answer.StatusCode, Header: answer.Header}
+	tellClock(ctx, reply.Date())
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		return reply, nil // what follows is no body, and has no end
 	}
