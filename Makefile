@@ -34,6 +34,11 @@ fuzz: ## Fuzz the decoders for half a minute each
 	go test -run '^$$' -fuzz '^FuzzCanonicalJSON$$' -fuzztime 30s ./intent
 	go test -run '^$$' -fuzz '^FuzzFingerprint$$' -fuzztime 30s ./tools
 
+.PHONY: peers
+peers: ## Run the providers' tests against real mail servers and mocks (needs root, npm)
+	bash -c 'set -euo pipefail; source .ci/peers; trap peers_stop EXIT; peers_start; CI=true go test ./providers/... -count=1'
+
 .PHONY: golden
 golden: ## Rewrite the golden tool definitions after a change that is meant
 	go test ./tools -update
+	go test . -run ProvidersDoc -update

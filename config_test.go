@@ -240,3 +240,25 @@ func dryRefund() ledger.Request {
 		},
 	}
 }
+
+// TestReadmeConfiguration: what the README shows starts.
+func TestReadmeConfiguration(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(readme)
+	if example == nil {
+		t.Fatal("the README shows no configuration")
+	}
+	c, err := loaded(t, string(example[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]realProvider{}
+	for _, action := range actions {
+		if _, p, err := c.provider(action, made); err != nil || p == nil {
+			t.Errorf("%s: provider %v, %v", action, p, err)
+		}
+	}
+}
