@@ -99,6 +99,11 @@ func TestProvidersDoc(t *testing.T) {
 			t.Errorf("an example isn't a configuration: %v", err)
 			continue
 		}
+		if csv := c.Statements.CSV; csv != nil {
+			if err := csv.Check(); err != nil {
+				t.Errorf("an example can't be read by: %v", err)
+			}
+		}
 		made := map[string]realProvider{}
 		for _, action := range actions {
 			name, p, err := c.provider(action, made)
