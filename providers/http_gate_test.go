@@ -27,7 +27,10 @@ func TestMaySendIsAskedAfterTheHandshake(t *testing.T) {
 		defer mu.Unlock()
 		events = append(events, what)
 	}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { happens("request") }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		happens("request")
+		_, _ = io.Copy(io.Discard, r.Body) // what is left unread would reset the connection
+	}))
 	t.Cleanup(server.Close)
 	trusting := server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	trusting.VerifyConnection = func(tls.ConnectionState) error { happens("handshake"); return nil }
