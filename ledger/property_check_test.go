@@ -182,7 +182,10 @@ func (s *stage) checkHistory(op *ledger.Operation) {
 
 // finish lets the world be well again: then everything is settled, or a person is asked.
 func (s *stage) finish() {
-	s.plot.Acts, s.vain = [2][]string{}, false
+	s.mu.Lock()
+	s.plot.Acts = [2][]string{}
+	s.mu.Unlock()
+	s.vain.Store(false)
 	srv := s.launch()
 	for range 20 {
 		pass(time.Minute)

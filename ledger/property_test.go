@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,8 +117,10 @@ type stage struct {
 	used    [2]int    // how many of its acts each operation had
 	told    [2]string // under which id a caller was told that it succeeded
 	keys    [2]string // provider keys
-	vain    bool      // the next look-up fails
+	breaks  map[*server]*breakage
+	vain    atomic.Bool // the next look-up fails
 	wrong   string
+	mu      sync.Mutex // of used and of plot.Acts: calls in the background read them
 }
 
 // play plays the plot, and says what went wrong, if anything did.
@@ -131,7 +135,7 @@ func (p plot) play(t *testing.T, path string) string {
 	w := &world{T: t, store: store, provider: newProvider(traits), policy: ledger.Policy{MaxAttempts: 4, MaxChecks: 3}}
 	w.provider.is(p.Key, p.Asked)
 	defer w.provider.letGo()
-	s := &stage{world: w, plot: p}
+	s := &stage{world: w, plot: p, breaks: map[*server]*breakage{}}
 	for i := range s.keys {
 		s.keys[i] = ledger.ProviderKey(strictly(opName(i), theArgs).Key, 0)
 		s.servers[i] = s.launch()
@@ -152,17 +156,16 @@ func opName(i int) string { return string(rune('a' + i)) }
 
 // launch starts a server whose requests meet the plot's acts.
 func (s *stage) launch() *server {
-	srv := s.start()
+	srv, breaks := s.start(), new(breakage)
+	srv.failing.Before, srv.failing.After = breaks.before(srv), breaks.after(srv)
+	s.breaks[srv] = breaks
 	actor := srv.Actors["refund"]
 	actor.Apply = func(ctx context.Context, a ledger.Attempt) ledger.Finding {
 		if err := a.MaySend(); err != nil {
 			return ledger.Finding{Verdict: ledger.NotSent, Code: "lease_over"}
 		}
 		i := slices.Index(s.keys[:], a.ProviderKey)
-		name := "acts"
-		if n := s.used[i]; n < len(s.plot.Acts[i]) {
-			name, s.used[i] = s.plot.Acts[i][n], n+1
-		}
+		name := s.nextAct(i)
 		if name == "dies before it acts" || name == "dies after it acted" {
 			srv.dead.Store(true)
 		}
@@ -170,8 +173,7 @@ func (s *stage) launch() *server {
 	}
 	if honest := actor.Lookup; honest != nil {
 		actor.Lookup = func(ctx context.Context, q ledger.Question) ledger.Finding {
-			if s.vain {
-				s.vain = false
+			if s.vain.CompareAndSwap(true, false) {
 				return unclear
 			}
 			return honest(ctx, q)
@@ -179,6 +181,18 @@ func (s *stage) launch() *server {
 	}
 	srv.Actors = map[string]ledger.Actor{"refund": actor}
 	return srv
+}
+
+// nextAct is what becomes of an operation's next request.
+func (s *stage) nextAct(i int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.used[i]
+	if n >= len(s.plot.Acts[i]) {
+		return "acts"
+	}
+	s.used[i]++
+	return s.plot.Acts[i][n]
 }
 
 // take does one step.
@@ -213,33 +227,40 @@ func (s *stage) take(e event) {
 	case "a person retries":
 		s.personLooks(e.Op, srv, ledger.Retry)
 	case "the next look-up fails":
-		s.vain = true
+		s.vain.Store(true)
 	default:
-		s.breakWrite(srv, e.Do)
+		s.breaks[srv].Store(e.Do)
 	}
 }
 
-// breakWrite has the server's next write fail, or be its last.
-func (s *stage) breakWrite(srv *server, how string) {
-	before := how == "the next write fails" || how == "dies before the next write"
-	dies := how == "dies before the next write" || how == "dies after the next write"
-	hook := func(c ledgertest.Call) error {
-		if c.Method != "Begin" && c.Method != "Record" || !before && c.Move.IsZero() {
-			return nil
-		}
-		srv.failing.Before, srv.failing.After = nil, nil
-		if dies {
+// A breakage is how a server's next write fails, or is its last; "" is not at all.
+type breakage struct{ atomic.Value }
+
+func (b *breakage) before(srv *server) func(ledgertest.Call) error {
+	return func(c ledgertest.Call) error {
+		writes := c.Method == "Begin" || c.Method == "Record"
+		switch {
+		case writes && b.CompareAndSwap("the next write fails", ""):
+			return errDisk
+		case writes && b.CompareAndSwap("dies before the next write", ""):
 			srv.dead.Store(true)
-		}
-		if before {
 			return errDisk
 		}
-		return fmt.Errorf("lost: %w", ledger.ErrCommitLost)
+		return nil
 	}
-	if before {
-		srv.failing.Before = hook
-	} else {
-		srv.failing.After = hook
+}
+
+func (b *breakage) after(srv *server) func(ledgertest.Call) error {
+	return func(c ledgertest.Call) error {
+		writes := (c.Method == "Begin" || c.Method == "Record") && !c.Move.IsZero()
+		switch {
+		case writes && b.CompareAndSwap("the next write's answer is lost", ""):
+		case writes && b.CompareAndSwap("dies after the next write", ""):
+			srv.dead.Store(true)
+		default:
+			return nil
+		}
+		return fmt.Errorf("lost: %w", ledger.ErrCommitLost)
 	}
 }
 
