@@ -224,7 +224,7 @@ func (c pruneCommand) Run(ctx context.Context, s streams) error {
 	return c.with(ctx, s, func(o *office) error {
 		total, before := 0, time.Now().Add(-c.OlderThan)
 		for {
-			n, err := o.store.Prune(ctx, before, tools.Critical(), page)
+			n, err := o.ledger.Prune(ctx, before, tools.Critical(), page)
 			total += n
 			if err != nil || n < page {
 				fmt.Fprintf(s.out, "%d operations pruned; what they are stays known, so a repeat is still a replay.\n", total)

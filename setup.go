@@ -130,7 +130,7 @@ func openOffice(ctx context.Context, flags officeFlags, log *slog.Logger, create
 	if err != nil {
 		return nil, err
 	}
-	o.ledger = &ledger.Ledger{Store: store, Sealer: sealer, Log: log, Actors: map[string]ledger.Actor{}}
+	o.ledger = &ledger.Ledger{Store: store, Sealer: sealer, Audit: ledger.NewAuditor(o.secret), Log: log, Actors: map[string]ledger.Actor{}}
 	o.providers = map[string]providers.Provider{}
 	return o, o.hire(ctx, flags.sandboxFlags, dir)
 }

@@ -92,7 +92,7 @@ func (l *Ledger) record(ctx context.Context, op Operation, f Finding) (Operation
 		if err != nil {
 			return op, err
 		}
-		switch err := l.commit(ctx, m); {
+		switch err := l.commit(ctx, &m); {
 		case err == nil:
 			return m.to, nil
 		case !errors.Is(err, ErrStale):
@@ -120,7 +120,7 @@ func (l *Ledger) outcome(op Operation, f Finding) (Move, error) {
 	case NotSent:
 		note.Reason = "not_sent"
 		if !unsettled {
-			return op.Postpone(now, f.Code, now.Add(l.Policy.backoff(op.Attempts, f.RetryAfter)), op.CreatedAt.Add(l.Policy.RetryFor), note)
+			return op.Postpone(now, f.Code, now.Add(l.Policy.backoff(op.Attempts, f.RetryAfter)), l.retryUntil(op), note)
 		}
 	case Contradiction:
 		return op.Ask(now, f.Code, ReviewContradiction, note)
@@ -128,6 +128,11 @@ func (l *Ledger) outcome(op Operation, f Finding) (Move, error) {
 		note.Reason = "no_proof"
 	}
 	return l.doubt(op, f, now, note)
+}
+
+// retryUntil is when an operation that was never sent is given up.
+func (l *Ledger) retryUntil(op Operation) time.Time {
+	return op.CreatedAt.Add(either(l.Rules[op.Action].RetryFor, l.Policy.RetryFor))
 }
 
 // doubt records an open outcome, with what can be done about it next.
@@ -173,7 +178,7 @@ func (l *Ledger) change(ctx context.Context, op Operation, decide func(Operation
 		if err != nil || m.IsZero() {
 			return op, err
 		}
-		switch err := l.commit(ctx, m); {
+		switch err := l.commit(ctx, &m); {
 		case err == nil:
 			return m.to, nil
 		case !errors.Is(err, ErrStale):
@@ -186,8 +191,9 @@ func (l *Ledger) change(ctx context.Context, op Operation, decide func(Operation
 }
 
 // commit writes a move and raises the alarms that belong to it.
-func (l *Ledger) commit(ctx context.Context, m Move) error {
-	if err := l.Store.Record(ctx, m); err != nil {
+func (l *Ledger) commit(ctx context.Context, m *Move) error {
+	l.Audit.link(m)
+	if err := l.Store.Record(ctx, *m); err != nil {
 		return err
 	}
 	if m.to.Review.Open() && !m.from.Review.Open() {

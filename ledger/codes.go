@@ -25,3 +25,11 @@ const (
 	ReviewUnreadable    = "payload_unreadable" // no seal key opens the payload
 	ReviewNoProvider    = "no_provider"        // nobody here serves the action type
 )
+
+// Why a person has to agree first; a policy's rules have words of their own.
+const (
+	ApprovalAlike        = "alike"         // "workflow" identity: what was just done, under a new name
+	ApprovalLateChange   = "late_change"   // "workflow" identity: an old repeat, with other content
+	ApprovalSecondIntent = "second_intent" // the same critical arguments under another key
+	ApprovalNewArguments = "new_arguments" // denied or lapsed before, and asked for with others
+)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 )
@@ -24,6 +25,7 @@ type decision struct {
 	replayed bool
 	ignored  []string
 	refusal  *Refusal
+	alike    string // the operation that a new one looks like
 }
 
 // maxNotedConflicts bounds how many conflicts leave a line in an operation's history; an
@@ -35,6 +37,8 @@ type decider struct {
 	request *Request
 	actor   Actor
 	policy  Policy
+	rules   Rules
+	used    map[string]int64 // of the limits it may take of
 	owner   string
 	now     time.Time
 	newID   string
@@ -43,9 +47,10 @@ type decider struct {
 
 // decide is the heart of Begin: what is there, and what follows from it.
 func (d *decider) decide(found Found) (decision, Move, error) {
+	d.used = found.Used
 	if d.request.BaseKey.IsZero() {
 		if found.Operation == nil {
-			return d.claimNew(d.operation(d.request.Key, d.request.Intent.Revision))
+			return d.begin(d.operation(d.request.Key, d.request.Intent.Revision), found.Alike)
 		}
 		return d.existing(*found.Operation)
 	}
@@ -60,20 +65,20 @@ func (d *decider) byWorkflow(found Found) (decision, Move, error) {
 	if found.Operation == nil {
 		op := d.operation(r.KeyAt(1), 1)
 		if found.Alike != nil {
-			return d.planNew(op, "alike", found.Alike.ID)
+			return d.planNew(op, ApprovalAlike, found.Alike.ID)
 		}
-		return d.claimNew(op)
+		return d.begin(op, nil)
 	}
 	newest := *found.Operation
 	if same := found.SameContent; same != nil && same.Fingerprint == r.Digest.Fingerprint && same.ID != newest.ID && !d.repeatAllowed(newest) {
 		return d.existing(*same) // a late repeat of an earlier revision, to the letter
 	}
 	if d.repeatAllowed(newest) {
-		return d.claimNew(d.operation(r.KeyAt(newest.Intent.Revision+1), newest.Intent.Revision+1))
+		return d.begin(d.operation(r.KeyAt(newest.Intent.Revision+1), newest.Intent.Revision+1), nil)
 	}
 	changed := newest.Content != r.Digest.Content && newest.Fingerprint == r.Digest.Fingerprint
 	if changed && newest.Status == Succeeded && d.now.Sub(newest.CompletedAt) > d.policy.ReplayWithin {
-		return d.planNew(d.operation(r.KeyAt(newest.Intent.Revision+1), newest.Intent.Revision+1), "late_change", newest.ID)
+		return d.planNew(d.operation(r.KeyAt(newest.Intent.Revision+1), newest.Intent.Revision+1), ApprovalLateChange, newest.ID)
 	}
 	return d.existing(newest)
 }
@@ -83,6 +88,24 @@ func (d *decider) byWorkflow(found Found) (decision, Move, error) {
 func (d *decider) repeatAllowed(op Operation) bool {
 	return op.Status.Final() && d.now.Before(op.Repeat.Until) &&
 		(op.Repeat.SameContent || op.Content != d.request.Digest.Content)
+}
+
+// begin starts a new operation: at once, or when a person has agreed.
+func (d *decider) begin(op Operation, alike *Operation) (decision, Move, error) {
+	switch {
+	case d.request.Approval != "":
+		return d.planNew(op, d.request.Approval, idOf(alike))
+	case alike != nil && d.rules.SecondIntent == SecondIntentApprove:
+		return d.planNew(op, ApprovalSecondIntent, alike.ID)
+	}
+	return d.claimNew(op, idOf(alike))
+}
+
+func idOf(op *Operation) string {
+	if op == nil {
+		return ""
+	}
+	return op.ID
 }
 
 // existing decides about an operation that is there.
@@ -146,38 +169,60 @@ func (d *decider) operation(k Key, revision int) Operation {
 	return Operation{
 		ID: d.newID, Key: k, BaseKey: r.BaseKey, Tenant: r.Tenant, Action: r.Action, Intent: intent,
 		Fingerprint: r.Digest.Fingerprint, Content: r.Digest.Content, Alike: r.Digest.Alike, Fields: r.Digest.Fields,
-		Provider: d.actor.Provider,
+		Amount: r.Amount, Provider: d.actor.Provider,
 	}
 }
 
-func (d *decider) claimNew(op Operation) (decision, Move, error) {
+func (d *decider) claimNew(op Operation, alike string) (decision, Move, error) {
+	right, refusal := d.right(op)
+	if refusal != nil {
+		return decision{next: refuse, op: op, refusal: refusal}, Move{}, nil
+	}
 	sealed, err := d.seal(op)
 	if err != nil {
 		return decision{}, Move{}, err
 	}
-	return d.moved(decision{next: attempt})(op.Insert(d.right(op), sealed, Note{d.by("call"), "claimed", nil}))
+	return d.moved(decision{next: attempt, alike: alike})(op.Insert(right, sealed, Note{d.by("call"), "claimed", because(alike)}))
 }
 
 func (d *decider) claim(op Operation) (decision, Move, error) {
-	return d.moved(decision{next: attempt, ignored: d.ignored(op)})(op.Claim(d.right(op), Note{d.by("call"), "claimed", nil}))
+	right, refusal := d.right(op)
+	if refusal != nil {
+		return decision{next: refuse, op: op, refusal: refusal}, Move{}, nil
+	}
+	return d.moved(decision{next: attempt, ignored: d.ignored(op)})(op.Claim(right, Note{d.by("call"), "claimed", nil}))
 }
 
-// right is the claim that a call makes. Only operations without an unsettled attempt
-// are claimed by calls, so the outcome stands alone.
-func (d *decider) right(op Operation) Claim {
+// right is the claim that a call makes, unless a limit is used up. Only operations without an
+// unsettled attempt are claimed by calls, so the outcome stands alone.
+func (d *decider) right(op Operation) (Claim, *Refusal) {
+	takes, refusal := d.rules.allow(op, d.used, d.now)
 	return Claim{
 		Owner: d.owner, At: d.now, Lease: d.actor.Promise.Lease, Provider: d.actor.Provider, Scope: d.actor.Scope,
-		Settled: true, Generation: op.Generation,
-	}
+		Settled: true, Generation: op.Generation, Takes: takes,
+	}, refusal
 }
 
-func (d *decider) planNew(op Operation, why, because string) (decision, Move, error) {
+func (d *decider) planNew(op Operation, why, alike string) (decision, Move, error) {
 	sealed, err := d.seal(op)
 	if err != nil {
 		return decision{}, Move{}, err
 	}
-	note := Note{d.by("call"), why, evidence(map[string]string{"operation_id": because})}
-	return d.moved(decision{next: reply})(op.Plan(d.now, d.now.Add(d.policy.ApprovalFor), why, sealed, note))
+	need := Approval{Reason: why, Run: d.rules.RunOnApproval}
+	return d.moved(decision{next: reply, alike: alike})(op.Plan(d.now, d.lapses(), need, sealed, Note{d.by("call"), why, because(alike)}))
+}
+
+// because is the evidence that names the operation which a new one looks like.
+func because(alike string) json.RawMessage {
+	if alike == "" {
+		return nil
+	}
+	return evidence(map[string]string{"operation_id": alike})
+}
+
+// lapses is when a wait for a person is over.
+func (d *decider) lapses() time.Time {
+	return d.now.Add(either(d.rules.ApprovalFor, d.policy.ApprovalFor))
 }
 
 func (d *decider) replan(op Operation) (decision, Move, error) {
@@ -186,7 +231,7 @@ func (d *decider) replan(op Operation) (decision, Move, error) {
 		return decision{}, Move{}, err
 	}
 	note := Note{d.by("call"), "new_arguments", nil}
-	return d.moved(decision{next: reply})(op.Replan(d.now, d.now.Add(d.policy.ApprovalFor), d.request.Digest, sealed, note))
+	return d.moved(decision{next: reply})(op.Replan(d.now, d.lapses(), d.request, sealed, note))
 }
 
 // conflict refuses a call that has the name of one action and the critical arguments

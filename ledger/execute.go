@@ -47,7 +47,7 @@ func (l *Ledger) Execute(ctx context.Context, r Request) (Answer, error) {
 // await waits for a flight, for as long as a call may take. Its work goes on when
 // nobody waits any more.
 func (l *Ledger) await(ctx context.Context, r *Request, f *flight, leads bool) (Answer, error) {
-	patience := time.NewTimer(l.Policy.AnswerWithin)
+	patience := time.NewTimer(l.answerWithin(r))
 	defer patience.Stop()
 	select {
 	case <-f.landed:
@@ -66,6 +66,11 @@ func (l *Ledger) await(ctx context.Context, r *Request, f *flight, leads bool) (
 	return a, f.err
 }
 
+// answerWithin is how long a call waits for its own result.
+func (l *Ledger) answerWithin(r *Request) time.Duration {
+	return either(l.Rules[r.Action].AnswerWithin, l.Policy.AnswerWithin)
+}
+
 func (l *Ledger) inProgress(f *flight) (Answer, error) {
 	a := Answer{Status: AnswerInProgress, Replayed: true, RetryAfter: 5 * time.Second}
 	if op := f.operation.Load(); op != nil {
@@ -77,7 +82,7 @@ func (l *Ledger) inProgress(f *flight) (Answer, error) {
 // run is one call's work. It ends with an answer, or with the time that a call may
 // take.
 func (l *Ledger) run(ctx context.Context, r *Request, f *flight) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.Policy.AnswerWithin)
+	ctx, cancel := context.WithTimeout(ctx, l.answerWithin(r))
 	defer cancel()
 	for {
 		// 3. One durable transaction reads, decides and writes.
@@ -86,6 +91,9 @@ func (l *Ledger) run(ctx context.Context, r *Request, f *flight) (Answer, error)
 			return Answer{}, err
 		}
 		f.operation.Store(&d.op)
+		if d.alike != "" {
+			l.alarm("second_intent", d.op)
+		}
 		switch d.next {
 		case reply:
 			l.finals.put(d.op, l.now())
@@ -134,17 +142,21 @@ func (l *Ledger) begin(ctx context.Context, r *Request) (decision, error) {
 		return decision{}, errors.New("ledger: nobody serves " + r.Action)
 	}
 	var made decision
-	d := decider{request: r, actor: actor, policy: l.Policy, owner: l.Owner, newID: l.NewID(), seal: l.sealFor(r)}
-	sought := Sought{Key: r.Key, BaseKey: r.BaseKey, Tenant: r.Tenant}
-	if !r.BaseKey.IsZero() {
-		sought.Content, sought.Alike = r.Digest.Content, r.Digest.Alike
-		sought.Since = l.now().Add(-l.Policy.AlikeWithin)
-	}
-	err := l.Store.Begin(ctx, sought, func(found Found) (m Move, err error) {
+	rules := l.Rules[r.Action]
+	d := decider{request: r, actor: actor, policy: l.Policy, rules: rules, owner: l.Owner, newID: l.NewID(), seal: l.sealFor(r)}
+	err := l.Store.Begin(ctx, l.sought(r, rules), func(found Found) (m Move, err error) {
 		d.now = l.now()
 		made, m, err = d.decide(found)
-		if l.works.isClosed() && (m.Inserts() || made.next == attempt) && err == nil && !m.IsZero() {
-			return Move{}, shuttingDown() // nothing new begins here any more
+		if begins := m.Inserts() || made.next == attempt; begins && err == nil && !m.IsZero() {
+			switch { // nothing new begins here any more
+			case l.works.isClosed():
+				return Move{}, shuttingDown()
+			case l.clockOff():
+				return Move{}, clocksDiffer()
+			}
+		}
+		if l.Audit.link(&m); !m.IsZero() {
+			made.op.Chain = m.to.Chain
 		}
 		return m, err
 	})
@@ -158,6 +170,17 @@ func (l *Ledger) begin(ctx context.Context, r *Request) (decision, error) {
 		return decision{}, err
 	}
 	return decision{}, unavailable(err)
+}
+
+// sought is what the decision about a call rests on.
+func (l *Ledger) sought(r *Request, rules Rules) Sought {
+	s := Sought{Key: r.Key, BaseKey: r.BaseKey, Tenant: r.Tenant}
+	if !r.BaseKey.IsZero() || rules.SecondIntent != SecondIntentOff {
+		s.Content, s.Alike = r.Digest.Content, r.Digest.Alike
+		s.Since = l.now().Add(-either(rules.AlikeWithin, l.Policy.AlikeWithin))
+	}
+	s.Buckets = rules.buckets(Operation{Action: r.Action, Tenant: r.Tenant, Intent: r.Intent, Amount: r.Amount}, l.now())
+	return s
 }
 
 // sealFor prepares what will be sent, once per operation id, when a claim or a plan
@@ -207,9 +230,16 @@ func (l *Ledger) retryAfter(op Operation) time.Duration {
 	return max(until.Sub(l.now()), time.Second)
 }
 
-// waitFor polls until an operation has moved, another process having it; false means
+// waitFor waits until an operation has moved, another process having it: it polls, and a store
+// that can tells it at once. False means
 // that the time is over.
 func (l *Ledger) waitFor(ctx context.Context, op Operation) bool {
+	var moved <-chan struct{} // for ever silent, where nobody tells
+	if waiter, ok := l.Store.(Waiter); ok {
+		var stop func()
+		moved, stop = waiter.Moved(op.ID)
+		defer stop()
+	}
 	pause := 5 * time.Millisecond
 	for {
 		timer := time.NewTimer(pause)
@@ -217,6 +247,11 @@ func (l *Ledger) waitFor(ctx context.Context, op Operation) bool {
 		case <-ctx.Done():
 			timer.Stop()
 			return false
+		case _, open := <-moved:
+			timer.Stop()
+			if !open {
+				moved = nil
+			}
 		case <-timer.C:
 		}
 		found, err := l.Store.Find(ctx, Filter{ID: op.ID, Limit: 1})

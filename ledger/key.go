@@ -48,3 +48,6 @@ func (h Hash) IsZero() bool { return h == Hash{} }
 // A FieldHash is a short keyed digest of one argument. It is long enough to
 // say that an argument changed and too short to be an identity.
 type FieldHash [8]byte
+
+// IsZero reports whether h was never set.
+func (h FieldHash) IsZero() bool { return h == FieldHash{} }

@@ -18,6 +18,8 @@ type Ledger struct {
 	Sealer *Sealer
 	Actors map[string]Actor // by action type
 	Policy Policy
+	Rules  map[string]Rules // by action type
+	Audit  *Auditor         // nil: nothing proves the history
 
 	Owner string           // names this process in leases; made up if empty
 	Now   func() time.Time // nil: time.Now
@@ -30,6 +32,10 @@ type Ledger struct {
 	finals  finals
 	held    held
 	works   works
+	skew    skew
+
+	sealing sync.Mutex
+	sealed  Checkpoint // the newest one seen
 }
 
 // An Alarm is something a person should hear of although the ledger copes.
@@ -37,6 +43,9 @@ type Alarm struct {
 	Kind        string // "operation_conflict", "late_success", "review_opened", "rejected_later", ...
 	OperationID string
 	Action      string
+	Status      Status
+	Moves       int // tells one alarm of a kind from the next
+	At          time.Time
 }
 
 // ErrSecretMismatch is returned by [CheckSecret] for a secret that isn't the one the
@@ -87,7 +96,7 @@ func (l *Ledger) now() time.Time { return l.Now().UTC().Truncate(time.Microsecon
 func (l *Ledger) alarm(kind string, op Operation) {
 	l.Log.Warn("alarm", "kind", kind, "operation_id", op.ID, "action_type", op.Action, "status", op.Status)
 	if l.Alarm != nil {
-		l.Alarm(Alarm{Kind: kind, OperationID: op.ID, Action: op.Action})
+		l.Alarm(Alarm{Kind: kind, OperationID: op.ID, Action: op.Action, Status: op.Status, Moves: op.Moves, At: l.now()})
 	}
 }
 

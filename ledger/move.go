@@ -11,6 +11,7 @@ import (
 type Move struct {
 	from, to Operation
 	seal     []byte
+	bounds   map[string]int64 // of the limits it takes of
 }
 
 // IsZero reports whether m moves nothing.

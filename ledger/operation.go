@@ -16,10 +16,12 @@ type Operation struct {
 	Action  string // "email.send", "payment_order.create", "refund"
 
 	Intent      Intent
-	Fingerprint Hash // of the critical arguments: is it still the same action?
-	Content     Hash // of all arguments: did the model reword it?
-	Alike       Hash // of the critical arguments that don't identify; zero unless the identity is "workflow"
+	Fingerprint Hash      // of the critical arguments: is it still the same action?
+	Content     Hash      // of all arguments: did the model reword it?
+	Alike       FieldHash // of what two look-alikes share; zero where nobody looks for them
 	Fields      FieldHashes
+
+	Amount Amount // what the limits on amounts count; zero where it isn't money
 
 	Status   Status
 	Attempts int // how many there were; the number of the last one fences its outcome
@@ -46,11 +48,14 @@ type Operation struct {
 	Review   Review
 	Repeat   Repeat
 
+	Reserved string // which limits' counts it is in while it may have its effect; see reservation
+
 	Conflicts int // calls refused because critical arguments differed
 	Pruned    bool
 
 	Moves int // how many transitions it has; the version that every write compares
 	Last  Note
+	Chain Chain // proves the above; see audit.go
 
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
@@ -87,7 +92,8 @@ type FieldHashes map[string]FieldHash
 // An Approval is what a person has to say before a planned operation runs.
 type Approval struct {
 	State  ApprovalState
-	Reason string // why it is needed: "alike", "late_change", later the policy's rule
+	Reason string // why it is needed: "alike", "late_change", "second_intent", "new_arguments", or the policy's rule
+	Run    bool   // it runs at once when approved
 }
 
 // An ApprovalState says how far an approval has come.

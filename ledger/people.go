@@ -127,7 +127,10 @@ func (l *Ledger) Approve(ctx context.Context, name string, who Person) (Operatio
 		}
 		return op.Observe(now, who.note("approved", nil), func(o *Operation) {
 			o.Approval.State = Approved
-			o.ExpiresAt = now.Add(l.Policy.ApprovalFor)
+			o.ExpiresAt = now.Add(either(l.Rules[op.Action].ApprovalFor, l.Policy.ApprovalFor))
+			if o.Approval.Run {
+				o.NextCheckAt = now
+			}
 		})
 	})
 }
@@ -176,16 +179,12 @@ func (l *Ledger) AllowRepeat(ctx context.Context, name string, sameContent bool,
 
 // newestRevision refuses a permission on a revision that has been followed by another.
 func (l *Ledger) newestRevision(ctx context.Context, op Operation) error {
-	var newest *Operation
-	err := l.Store.Begin(ctx, Sought{BaseKey: op.BaseKey}, func(found Found) (Move, error) {
-		newest = found.Operation
-		return Move{}, nil
-	})
+	newest, err := l.List(ctx, Filter{Revised: op.BaseKey, Newest: true, Limit: 1})
 	if err != nil {
-		return unavailable(err)
+		return err
 	}
-	if newest != nil && newest.ID != op.ID {
-		return &DecisionError{op.ID, "it was repeated already; the newest one is " + newest.ID}
+	if len(newest) == 1 && newest[0].ID != op.ID {
+		return &DecisionError{op.ID, "it was repeated already; the newest one is " + newest[0].ID}
 	}
 	return nil
 }

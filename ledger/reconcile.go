@@ -91,7 +91,7 @@ func (l *Ledger) compareAndSet(ctx context.Context, m Move, err error) (Operatio
 	if err != nil {
 		return m.from, err
 	}
-	if err := l.commit(ctx, m); err != nil {
+	if err := l.commit(ctx, &m); err != nil {
 		return m.from, err
 	}
 	return m.to, nil
@@ -181,8 +181,8 @@ func (l *Ledger) lookup(ctx context.Context, op Operation, actor Actor) (f Findi
 // tryAgain claims the next attempt, compared and set with what the evidence was
 // gathered for, and makes it. settled: what earlier attempts did is known.
 func (l *Ledger) tryAgain(ctx context.Context, op Operation, actor Actor, settled bool, note Note) (Operation, error) {
-	if l.works.isClosed() {
-		return op, nil // no new claim; the next server makes it
+	if l.works.isClosed() || l.clockOff() {
+		return op, nil // no new claim here; another server makes it
 	}
 	generation := op.Generation
 	if settled && op.keptError(actor.Promise) {

@@ -21,6 +21,10 @@ type Request struct {
 	KeyAt   func(revision int) Key
 
 	Digest Digest
+	Amount Amount
+
+	// Approval says why a person has to agree first: the policy's rule. Empty: nobody has to.
+	Approval string
 
 	// Prepare validates and renders what will be sent, once, before the claim. It is
 	// pure. Its error refuses the call; a *Refusal is passed on as it is.
@@ -31,7 +35,7 @@ type Request struct {
 type Digest struct {
 	Fingerprint Hash
 	Content     Hash
-	Alike       Hash // "workflow" identity only
+	Alike       FieldHash // what a look-alike has in common with it; zero: nobody looks for one
 	Fields      FieldHashes
 	Critical    []string // the names of the arguments in Fingerprint
 }

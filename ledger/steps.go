@@ -23,18 +23,24 @@ type Claim struct {
 	Settled bool
 	// Generation of the provider key; it never falls.
 	Generation int
+	Takes      Allowance
 }
 
 // Insert claims an operation that doesn't exist yet: intent and claim are one
 // commit.
 func (op Operation) Insert(c Claim, sealed []byte, note Note) (Move, error) {
-	return fresh(op, Executing, c.At, sealed, note, func(next *Operation) { next.claim(c) })
+	m, err := fresh(op, Executing, c.At, sealed, note, func(next *Operation) {
+		next.claim(c)
+		next.Reserved = c.Takes.Reserved
+	})
+	m.bounds = c.Takes.Bounds
+	return m, err
 }
 
 // Plan inserts an operation that has to wait for a person.
-func (op Operation) Plan(at, expires time.Time, why string, sealed []byte, note Note) (Move, error) {
+func (op Operation) Plan(at, expires time.Time, need Approval, sealed []byte, note Note) (Move, error) {
 	return fresh(op, Planned, at, sealed, note, func(next *Operation) {
-		next.Approval = Approval{State: Waiting, Reason: why}
+		next.Approval = Approval{State: Waiting, Reason: need.Reason, Run: need.Run}
 		next.ExpiresAt = expires
 	})
 }
@@ -48,10 +54,12 @@ func fresh(op Operation, to Status, at time.Time, sealed []byte, note Note, chan
 }
 
 // Replan gives new arguments to an operation that was never attempted.
-func (op Operation) Replan(at, expires time.Time, d Digest, sealed []byte, note Note) (Move, error) {
+func (op Operation) Replan(at, expires time.Time, r *Request, sealed []byte, note Note) (Move, error) {
 	m, err := op.step(Planned, at, note, func(next *Operation) {
+		d := r.Digest
 		next.Fingerprint, next.Content, next.Alike, next.Fields = d.Fingerprint, d.Content, d.Alike, d.Fields
-		next.Approval = Approval{State: Waiting, Reason: "new_arguments"}
+		next.Approval = Approval{State: Waiting, Reason: ApprovalNewArguments, Run: op.Approval.Run}
+		next.Amount = r.Amount
 		next.ExpiresAt = expires
 		next.ErrorCode = ""
 		next.CompletedAt = time.Time{}
@@ -62,7 +70,14 @@ func (op Operation) Replan(at, expires time.Time, d Digest, sealed []byte, note 
 
 // Claim starts the next attempt of an operation that exists.
 func (op Operation) Claim(c Claim, note Note) (Move, error) {
-	return op.step(Executing, c.At, note, func(next *Operation) { next.claim(c) })
+	m, err := op.step(Executing, c.At, note, func(next *Operation) {
+		next.claim(c)
+		if !op.holds() { // it counts already, if an earlier attempt may have had its effect
+			next.Reserved = c.Takes.Reserved
+		}
+	})
+	m.bounds = c.Takes.Bounds
+	return m, err
 }
 
 func (op *Operation) claim(c Claim) {

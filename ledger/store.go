@@ -29,8 +29,9 @@ type Store interface {
 	Begin(ctx context.Context, sought Sought, decide func(Found) (Move, error)) error
 
 	// Record carries out m if the operation still has m.From().Moves transitions,
-	// and returns ErrStale otherwise. The transition, the status and the sealed
-	// payload change in one commit.
+	// and returns ErrStale otherwise. The transition, the status, the sealed
+	// payload and what m takes of limits or gives back (m.Reserve, m.Release) change in one commit.
+	// A move that would pass a limit's bound is stale too.
 	Record(ctx context.Context, m Move) error
 
 	// Find returns the operations that match f.
@@ -43,14 +44,21 @@ type Store interface {
 	History(ctx context.Context, operationID string) ([]Transition, error)
 
 	// Prune makes tombstones of at most limit final operations that were last
-	// moved before the given time, oldest first, and says how many it made. What stays is enough
-	// for a repeat to be a replay for ever: identity, critical hashes (see
-	// [FieldHashes], named per action type in critical), status, provider's id,
-	// times. Operations that still wait for the provider (NextCheckAt) stay whole.
-	Prune(ctx context.Context, before time.Time, critical map[string][]string, limit int) (int, error)
+	// moved before the given time, oldest first, and says how many it made: it writes what bury
+	// makes of an operation and its history, and erases the history, in one commit. Operations that
+	// still wait for the provider (NextCheckAt) or for a person (Review) stay whole. One that
+	// moves meanwhile is left alone. bury is pure; see [Operation.Tombstone].
+	Prune(ctx context.Context, before time.Time, limit int, bury func(Operation, []Transition) Operation) (int, error)
 
 	// Remember keeps value under name if nothing is kept there yet, and returns what is.
 	Remember(ctx context.Context, name string, value []byte) ([]byte, error)
+
+	// Recall returns what is kept under name, nil if nothing is.
+	Recall(ctx context.Context, name string) ([]byte, error)
+
+	// Usage returns how much is taken of limits, by bucket; of the 1,000 that have taken most if
+	// none is named.
+	Usage(ctx context.Context, buckets []string) (map[string]int64, error)
 
 	// Close waits for writes under way.
 	Close() error
@@ -65,17 +73,19 @@ type Sought struct {
 	Key     Key       // strict: the operation with this key
 	BaseKey Key       // workflow: the operation's revisions; then Key isn't used
 	Content Hash      // workflow: also the revision that has exactly this content
-	Alike   Hash      // workflow: also the newest operation with these arguments under another base key
+	Alike   FieldHash // also the newest operation with this in common under another key, or base key
 	Tenant  string    // of Alike
 	Since   time.Time // Alike counts only if it was created after that
+	Buckets []string  // also how much is taken of these
 }
 
 // Found is what there is of what was [Sought]. A nil field means that there is
 // none.
 type Found struct {
-	Operation   *Operation // with the key, or the newest revision
-	SameContent *Operation // the newest revision whose content is the same
-	Alike       *Operation
+	Operation   *Operation       // with the key, or the newest revision
+	SameContent *Operation       // the newest revision whose content is the same
+	Alike       *Operation       // need not be sought if there is an Operation under a strict key
+	Used        map[string]int64 // of Buckets; 0 where there is no entry
 }
 
 // A Filter chooses operations. Zero fields don't restrict.
@@ -88,6 +98,10 @@ type Filter struct {
 	RunID      string
 	Statuses   []Status
 	Review     bool      // only those with an open review
+	Approval   bool      // only those that wait for an approval
+	Revised    Key       // only the revisions with this base key
+	FromID     string    // ids from this one on ...
+	ToID       string    // ... and before this one: ids are in the order of creation, to the millisecond
 	Due        time.Time // only those that automation has to look at by then; see [Operation.Due]
 	Provider   string
 	Newest     bool   // newest first; otherwise oldest first
@@ -105,7 +119,9 @@ func (op Operation) Due(at time.Time) bool {
 		return reached(op.LeaseUntil)
 	case Unknown, Succeeded:
 		return reached(op.NextCheckAt)
-	case Planned, FailedRetryable:
+	case Planned:
+		return reached(op.ExpiresAt) || reached(op.NextCheckAt)
+	case FailedRetryable:
 		return reached(op.ExpiresAt)
 	case FailedFinal:
 		return false

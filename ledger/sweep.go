@@ -18,8 +18,10 @@ func (l *Ledger) Run(ctx context.Context, every time.Duration) {
 	l.init()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	var overdue reminders
 	for {
-		if err := l.Sweep(ctx); err != nil && ctx.Err() == nil {
+		l.checkClock(ctx)
+		if err := errors.Join(l.Sweep(ctx), l.Seal(ctx), l.remind(ctx, &overdue)); err != nil && ctx.Err() == nil {
 			l.Log.Error("the sweep failed; it is tried again", "error", err)
 		}
 		select {
@@ -39,6 +41,9 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 		_, err := l.record(ctx, h.op, h.finding)
 		return err
 	})
+	if l.clockOff() {
+		return nil // what seems to have lapsed may not have
+	}
 	due, err := l.Store.Find(ctx, Filter{Due: l.now(), Limit: sweepBatch})
 	if err != nil {
 		return err
@@ -78,6 +83,9 @@ func (l *Ledger) sweep(ctx context.Context, op Operation) error {
 	case Executing, Unknown, Succeeded:
 		_, err = l.reconcile(ctx, op, false)
 	case Planned:
+		if l.now().Before(op.ExpiresAt) {
+			return l.runApproved(ctx, op)
+		}
 		m, stepErr := op.Fail(l.now(), CodeApprovalExpired, Note{"sweep:" + l.Owner, "expired", nil})
 		_, err = l.compareAndSet(ctx, m, stepErr)
 	case FailedRetryable:

@@ -133,8 +133,16 @@ func (m mortal) History(ctx context.Context, id string) ([]ledger.Transition, er
 	return m.s.failing.History(ctx, id)
 }
 
-func (m mortal) Prune(ctx context.Context, before time.Time, critical map[string][]string, limit int) (int, error) {
-	return m.s.failing.Prune(ctx, before, critical, limit)
+func (m mortal) Prune(ctx context.Context, before time.Time, limit int, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
+	return m.s.failing.Prune(ctx, before, limit, bury)
+}
+
+func (m mortal) Recall(ctx context.Context, name string) ([]byte, error) {
+	return m.s.failing.Recall(ctx, name)
+}
+
+func (m mortal) Usage(ctx context.Context, buckets []string) (map[string]int64, error) {
+	return m.s.failing.Usage(ctx, buckets)
 }
 
 func (m mortal) Remember(ctx context.Context, name string, value []byte) ([]byte, error) {
@@ -190,7 +198,8 @@ func loosely(name string, a args) ledger.Request {
 	r.Intent.Identity, r.Intent.Step, r.Intent.BusinessObject = ledger.Workflow, "", ""
 	r.Key, r.BaseKey = ledger.Key{}, sum("base", name)
 	r.KeyAt = func(revision int) ledger.Key { return sum("revision", name, fmt.Sprint(revision)) }
-	r.Digest.Alike = sum("alike", a.amount)
+	alike := sum("alike", a.amount)
+	r.Digest.Alike = ledger.FieldHash(alike[:8])
 	return r
 }
 

@@ -72,3 +72,14 @@ type ArgumentError struct {
 }
 
 func (e *ArgumentError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Problem) }
+
+// Worth is the money that an action moves, if it moves any.
+func Worth(args Arguments) (Money, bool) {
+	switch a := args.(type) {
+	case PaymentOrder:
+		return a.Amount, true
+	case Refund:
+		return a.Amount, true
+	}
+	return Money{}, false
+}

@@ -1,6 +1,9 @@
 package tools
 
-import "github.com/onceward/onceward/providers"
+import (
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/providers"
+)
 
 // The arguments that make it another action. Free text is never among them.
 var (
@@ -17,4 +20,10 @@ func Critical() map[string][]string {
 		providers.PaymentOrderCreate: paymentCritical,
 		providers.RefundCreate:       refundCritical,
 	}
+}
+
+// worth is what limits on amounts count; nothing where it isn't money.
+func worth(order providers.Arguments) ledger.Amount {
+	m, _ := providers.Worth(order)
+	return ledger.Amount{Minor: m.Minor, Currency: m.Currency}
 }

@@ -113,7 +113,11 @@ func (s *Set) digest(action string, e effect, whole bool, v values) (ledger.Dige
 		}
 	}
 	if !whole {
-		d.Alike = secret.Hash("alike", all.object(func(name string) bool { return critical(name) && !slices.Contains(e.identifying, name) }))
+		hash := secret.Hash("alike", all.object(func(name string) bool { return critical(name) && !slices.Contains(e.identifying, name) }))
+		d.Alike = ledger.FieldHash(hash[:len(d.Alike)])
+	} else if s.opts.LookAlikes[action] {
+		hash := secret.Hash("look-alike", all.object(critical))
+		d.Alike = ledger.FieldHash(hash[:len(d.Alike)])
 	}
 	return d, nil
 }

@@ -114,7 +114,10 @@ func (s *Set) guarded(e effect, t tool) *tool {
 			return nil, err
 		}
 		// 6. The key and the hashes.
-		r := ledger.Request{Tenant: c.tenant, Action: action, Intent: described(resolved)}
+		r := ledger.Request{Tenant: c.tenant, Action: action, Intent: described(resolved), Amount: worth(order)}
+		if s.opts.Approval != nil {
+			r.Approval = s.opts.Approval(action, order)
+		}
 		s.name(&r, resolved, e, vals)
 		if r.Digest, err = s.digest(action, e, resolved.Whole, vals); err != nil {
 			return nil, err

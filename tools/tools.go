@@ -42,8 +42,14 @@ type Options struct {
 	// DottedNames lists the tools as "email.send" rather than "email_send". Some
 	// clients drop a server's whole tool list for one name with a dot.
 	DottedNames bool
-	Now         func() time.Time // nil: time.Now
-	Log         *slog.Logger     // nil: nothing is logged
+	// Approval says why a person has to agree first to an action with these arguments, "" if nobody
+	// has to. It is a pure function of the policy. nil: nobody has to.
+	Approval func(action string, args providers.Arguments) string
+	// LookAlikes are the action types for which another operation with the same critical
+	// arguments matters.
+	LookAlikes map[string]bool
+	Now        func() time.Time // nil: time.Now
+	Log        *slog.Logger     // nil: nothing is logged
 }
 
 // A Set is the tools of one server.

@@ -21,6 +21,8 @@ func TestStore(t *testing.T, fresh func(t *testing.T) (open func() ledger.Store)
 		"Record":   recordTests,
 		"Find":     findTests,
 		"Prune":    pruneTests,
+		"Limits":   limitTests,
+		"Audit":    auditTests,
 		"Place":    placeTests,
 	}
 	for group, tests := range groups {
@@ -63,7 +65,7 @@ func (t *tester) insert(op ledger.Operation) ledger.Operation {
 // plan inserts an operation that waits.
 func (t *tester) plan(op ledger.Operation) ledger.Operation {
 	t.Helper()
-	return t.add(op.Plan(op.CreatedAt, op.CreatedAt.Add(hour), "alike", seal(op), note("alike")))
+	return t.add(op.Plan(op.CreatedAt, op.CreatedAt.Add(hour), ledger.Approval{Reason: "alike"}, seal(op), note("alike")))
 }
 
 func (t *tester) add(m ledger.Move, err error) ledger.Operation {

@@ -22,7 +22,7 @@ type Failing struct {
 
 // A Call is what a [Failing] store is asked about.
 type Call struct {
-	Method string      // "Begin", "Record", "Find", "Sealed", "History", "Prune", "Remember"
+	Method string      // "Begin", "Record", "Find", "Sealed", "History", "Prune", "Remember", "Recall", "Usage"
 	Move   ledger.Move // of Record; of Begin, what was decided last (After only)
 }
 
@@ -70,9 +70,9 @@ func (f *Failing) History(ctx context.Context, operationID string) ([]ledger.Tra
 }
 
 // Prune implements [ledger.Store].
-func (f *Failing) Prune(ctx context.Context, before time.Time, critical map[string][]string, limit int) (n int, err error) {
+func (f *Failing) Prune(ctx context.Context, before time.Time, limit int, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (n int, err error) {
 	err = f.write(&Call{Method: "Prune"}, func() error {
-		n, err = f.Store.Prune(ctx, before, critical, limit)
+		n, err = f.Store.Prune(ctx, before, limit, bury)
 		return err
 	})
 	return n, err
@@ -85,6 +85,22 @@ func (f *Failing) Remember(ctx context.Context, name string, value []byte) (kept
 		return err
 	})
 	return kept, err
+}
+
+// Recall implements [ledger.Store].
+func (f *Failing) Recall(ctx context.Context, name string) ([]byte, error) {
+	if err := f.before(Call{Method: "Recall"}); err != nil {
+		return nil, err
+	}
+	return f.Store.Recall(ctx, name)
+}
+
+// Usage implements [ledger.Store].
+func (f *Failing) Usage(ctx context.Context, buckets []string) (map[string]int64, error) {
+	if err := f.before(Call{Method: "Usage"}); err != nil {
+		return nil, err
+	}
+	return f.Store.Usage(ctx, buckets)
 }
 
 func (f *Failing) before(c Call) error {

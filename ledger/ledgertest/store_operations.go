@@ -37,12 +37,17 @@ func strict(i int) ledger.Operation {
 func revision(i, n int) ledger.Operation {
 	op := strict(1000*n + i)
 	op.BaseKey = ledger.Key(digest("base", i))
-	op.Alike = ledger.Hash(digest("alike", i))
+	op.Alike = aShortHash(i)
 	op.Intent = ledger.Intent{Identity: ledger.Workflow, WorkflowID: "case-1842", Revision: n}
 	return op
 }
 
 func digest(purpose string, i int) [32]byte { return sha256.Sum256(fmt.Append(nil, purpose, i)) }
+
+func aShortHash(i int) ledger.FieldHash {
+	d := digest("alike", i)
+	return ledger.FieldHash(d[:8])
+}
 
 func seal(op ledger.Operation) []byte { return []byte("sealed for " + op.ID) }
 
@@ -120,11 +125,11 @@ func isClaimedAnew(op ledger.Operation) (ledger.Move, error) {
 }
 
 func isReplanned(op ledger.Operation) (ledger.Move, error) {
-	d := ledger.Digest{
+	r := &ledger.Request{Digest: ledger.Digest{
 		Fingerprint: ledger.Hash(digest("other fingerprint", 1)), Content: ledger.Hash(digest("other content", 1)),
 		Fields: ledger.FieldHashes{"amount": {9}},
-	}
-	return op.Replan(op.UpdatedAt.Add(second), op.UpdatedAt.Add(hour), d, []byte("sealed anew"), note("new_arguments"))
+	}, Amount: ledger.Amount{Minor: 999, Currency: "EUR"}}
+	return op.Replan(op.UpdatedAt.Add(second), op.UpdatedAt.Add(hour), r, []byte("sealed anew"), note("new_arguments"))
 }
 
 func isApproved(op ledger.Operation) (ledger.Move, error) {

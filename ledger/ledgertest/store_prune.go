@@ -29,6 +29,12 @@ var pruneTests = map[string]func(*tester){
 			}
 		}
 	},
+	"a tombstone is exactly what was made of the operation and its history": func(t *tester) {
+		op := t.succeed(t.insert(strict(1)))
+		want := bury(op, t.history(op.ID))
+		t.prune(1)
+		t.wantStored(want)
+	},
 	"only old, final, settled operations are pruned": func(t *tester) {
 		all := t.population()
 		late := strict(900)
@@ -56,7 +62,7 @@ var pruneTests = map[string]func(*tester){
 			t.succeed(t.insert(strict(i)))
 		}
 		for _, want := range []int{2, 2, 1, 0} {
-			n, err := t.store.Prune(t.Context(), start.Add(50*hour), critical, 2)
+			n, err := t.store.Prune(t.Context(), start.Add(50*hour), 2, bury)
 			if err != nil || n != want {
 				t.Fatalf("Prune = %d, %v; want %d", n, err, want)
 			}
@@ -105,10 +111,17 @@ var pruneTests = map[string]func(*tester){
 	},
 }
 
+// bury is what the ledger makes of an operation; its chain is the history's business.
+func bury(op ledger.Operation, history []ledger.Transition) ledger.Operation {
+	stone := op.Tombstone(critical[op.Action])
+	stone.Chain = chainOf(op.ID, len(history))
+	return stone
+}
+
 // prune prunes all it can, and demands a number.
 func (t *tester) prune(want int) {
 	t.Helper()
-	n, err := t.store.Prune(t.Context(), start.Add(50*hour), critical, 1000)
+	n, err := t.store.Prune(t.Context(), start.Add(50*hour), 1000, bury)
 	if err != nil || n != want {
 		t.Fatalf("Prune = %d, %v; want %d", n, err, want)
 	}

@@ -137,7 +137,29 @@ var raceTests = map[string]func(*tester){
 				if inserts = f.Alike == nil; inserts {
 					return op.Insert(aClaim(op), seal(op), note("claimed"))
 				}
-				return op.Plan(op.CreatedAt, op.CreatedAt.Add(hour), "alike", seal(op), note("alike"))
+				return op.Plan(op.CreatedAt, op.CreatedAt.Add(hour), ledger.Approval{Reason: "alike"}, seal(op), note("alike"))
+			})
+			if inserts && err == nil {
+				inserted.Add(1)
+			}
+			return err
+		})
+		executing := len(t.find(ledger.Filter{Statuses: []ledger.Status{ledger.Executing}}))
+		if got := inserted.Load(); got != 1 || executing != 1 || len(t.all()) != racers {
+			t.Errorf("%d callers claimed, %d of %d operations are executing; want 1 and 1 of %d", got, executing, len(t.all()), racers)
+		}
+	},
+	"many look-alikes under keys of their own: one inserts, the others see it": func(t *tester) {
+		var inserted atomic.Int32
+		t.race(func(i int) error {
+			op, inserts := strict(i), false
+			op.Alike = revision(0, 1).Alike
+			sought := ledger.Sought{Key: op.Key, Alike: op.Alike, Since: start.Add(-hour)}
+			err := t.store.Begin(t.Context(), sought, func(f ledger.Found) (ledger.Move, error) {
+				if inserts = f.Alike == nil; inserts {
+					return op.Insert(aClaim(op), seal(op), note("claimed"))
+				}
+				return op.Plan(op.CreatedAt, op.CreatedAt.Add(hour), ledger.Approval{Reason: "second_intent"}, seal(op), note("second_intent"))
 			})
 			if inserts && err == nil {
 				inserted.Add(1)

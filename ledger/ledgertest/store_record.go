@@ -74,7 +74,7 @@ var recordTests = map[string]func(*tester){
 			kept := *o
 			*o = ledger.Operation{
 				ID: kept.ID, Key: kept.Key, BaseKey: kept.BaseKey, Tenant: kept.Tenant, Action: kept.Action, Intent: kept.Intent,
-				Fingerprint: kept.Fingerprint, Content: kept.Content, Alike: kept.Alike, Fields: kept.Fields,
+				Fingerprint: kept.Fingerprint, Content: kept.Content, Alike: kept.Alike, Fields: kept.Fields, Amount: kept.Amount,
 				Status: kept.Status, Attempts: kept.Attempts, Moves: kept.Moves, Last: kept.Last,
 				Provider: kept.Provider, ProviderKey: kept.ProviderKey, Generation: kept.Generation,
 				NextCheckAt: kept.NextCheckAt, CreatedAt: kept.CreatedAt, UpdatedAt: kept.UpdatedAt,
@@ -160,7 +160,9 @@ func labelled(op ledger.Operation) ledger.Operation {
 
 // full stores an operation of which every field is set that a move can set.
 func (t *tester) full() ledger.Operation {
-	op := t.record(isDoubted(t.insert(labelled(revision(1, 1)))))
+	op := labelled(revision(1, 1))
+	op.Amount = ledger.Amount{Minor: 10000, Currency: "USD"}
+	op = t.record(isDoubted(t.insert(op)))
 	again := next(op, false)
 	again.Generation = 3
 	op = t.record(op.Claim(again, note("claimed")))
@@ -173,7 +175,8 @@ func everything(op ledger.Operation) (ledger.Move, error) {
 		o.ProviderOperationID, o.ProviderStatus = "re_1", "pending"
 		o.Reference, o.Result = json.RawMessage(`{"a":1}`), json.RawMessage(`{"b":"ü"}`)
 		o.LeaseOwner, o.Checks, o.ExpiresAt = "host-2", 4, at.Add(minute)
-		o.Approval = ledger.Approval{State: ledger.Spent, Reason: "alike"}
+		o.Approval = ledger.Approval{State: ledger.Spent, Reason: "alike", Run: true}
+		o.Reserved, o.Chain = "run,day$2026-11-30", chainOf(op.ID, 1)
 		o.Review = ledger.Review{OpenedAt: at, Reason: "unverifiable"}
 		o.Repeat = ledger.Repeat{Until: at.Add(hour), SameContent: true}
 		o.Conflicts, o.CompletedAt = 5, at.Add(second)

@@ -40,7 +40,7 @@ var workflowTests = map[string]func(*tester){
 		sought.Tenant, sought.BaseKey = "", ledger.Key(digest("base", 9))
 		sought.Since = newer.CreatedAt
 		t.wantFound(sought, ledger.Found{}) // created after that, not at that moment
-		sought.Since, sought.Alike = start, ledger.Hash{}
+		sought.Since, sought.Alike = start, ledger.FieldHash{}
 		t.wantFound(sought, ledger.Found{})
 	},
 	"a revision that comes between reading and writing is seen": func(t *tester) {
@@ -70,7 +70,7 @@ var workflowTests = map[string]func(*tester){
 				t.elsewhere(func() { t.insert(other) })
 			}
 			if seen {
-				return mine.Plan(mine.CreatedAt, mine.CreatedAt.Add(hour), "alike", seal(mine), note("alike"))
+				return mine.Plan(mine.CreatedAt, mine.CreatedAt.Add(hour), ledger.Approval{Reason: "alike"}, seal(mine), note("alike"))
 			}
 			return mine.Insert(aClaim(mine), seal(mine), note("claimed"))
 		})

@@ -25,9 +25,9 @@ func (s *Store) Begin(ctx context.Context, sought ledger.Sought, decide func(led
 		return err
 	}
 	b := &begin{sought: &sought, decide: decide, move: m}
-	// What a workflow may do depends on other operations too, which no key and no number
-	// guards: that decision is made once more, inside.
-	b.stale = !sought.BaseKey.IsZero()
+	// What a workflow may do depends on other operations too, and so does a new operation that
+	// may look like another. No key and no number guards those: the decision is made once more, inside.
+	b.stale = !sought.BaseKey.IsZero() || m.Inserts() && sought.Alike != (ledger.FieldHash{})
 	return s.queue.write(ctx, b)
 }
 

@@ -48,6 +48,11 @@ var common = []column{
 	{"evidence_json", document(func(o *ledger.Operation) *json.RawMessage { return &o.Last.Evidence })},
 	{"reference_json", document(func(o *ledger.Operation) *json.RawMessage { return &o.Reference })},
 	{"result_json", document(func(o *ledger.Operation) *json.RawMessage { return &o.Result })},
+	{"alike", short(func(o *ledger.Operation) *ledger.FieldHash { return &o.Alike })},
+	{"amount", amount(func(o *ledger.Operation) *int64 { return &o.Amount.Minor })},
+	{"currency", text(func(o *ledger.Operation) *string { return &o.Amount.Currency })},
+	{"reserved", text(func(o *ledger.Operation) *string { return &o.Reserved })},
+	{"chain", hash(func(o *ledger.Operation) *[32]byte { return (*[32]byte)(&o.Chain) })},
 }
 
 // rare are the columns that only waiting, doubtful, pruned or otherwise special operations have
@@ -55,7 +60,6 @@ var common = []column{
 var rare = []column{
 	{"base_key", hash(func(o *ledger.Operation) *[32]byte { return (*[32]byte)(&o.BaseKey) })},
 	{"business_operation_id", text(func(o *ledger.Operation) *string { return &o.Intent.BusinessOperationID })},
-	{"alike", hash(func(o *ledger.Operation) *[32]byte { return (*[32]byte)(&o.Alike) })},
 	{"key_generation", number(func(o *ledger.Operation) *int { return &o.Generation })},
 	{"last_error_code", text(func(o *ledger.Operation) *string { return &o.ErrorCode })},
 	{"lease_owner", text(func(o *ledger.Operation) *string { return &o.LeaseOwner })},
@@ -65,6 +69,7 @@ var rare = []column{
 	{"expires_at", moment(func(o *ledger.Operation) *time.Time { return &o.ExpiresAt })},
 	{"approval_state", text(func(o *ledger.Operation) *string { return (*string)(&o.Approval.State) })},
 	{"approval_reason", text(func(o *ledger.Operation) *string { return &o.Approval.Reason })},
+	{"approval_run", flag(func(o *ledger.Operation) *bool { return &o.Approval.Run })},
 	{"review_opened_at", moment(func(o *ledger.Operation) *time.Time { return &o.Review.OpenedAt })},
 	{"review_reason", text(func(o *ledger.Operation) *string { return &o.Review.Reason })},
 	{"repeat_until", moment(func(o *ledger.Operation) *time.Time { return &o.Repeat.Until })},
@@ -94,9 +99,11 @@ type (
 	name     func(*ledger.Operation) *string // "" is ''
 	number   func(*ledger.Operation) *int
 	flag     func(*ledger.Operation) *bool
-	moment   func(*ledger.Operation) *time.Time       // microseconds
-	hash     func(*ledger.Operation) *[32]byte        // zero is NULL
-	document func(*ledger.Operation) *json.RawMessage // empty is NULL
+	moment   func(*ledger.Operation) *time.Time // microseconds
+	amount   func(*ledger.Operation) *int64
+	hash     func(*ledger.Operation) *[32]byte         // zero is NULL
+	short    func(*ledger.Operation) *ledger.FieldHash // zero is NULL
+	document func(*ledger.Operation) *json.RawMessage  // empty is NULL
 	fields   func(*ledger.Operation) *ledger.FieldHashes
 )
 
@@ -118,6 +125,13 @@ func (f number) value(o *ledger.Operation) any    { return int64(*f(o)) }
 func (f number) set(o *ledger.Operation, v any) error {
 	n, err := as[int64](v)
 	*f(o) = int(n)
+	return err
+}
+
+func (f amount) same(a, b *ledger.Operation) bool { return *f(a) == *f(b) }
+func (f amount) value(o *ledger.Operation) any    { return *f(o) }
+func (f amount) set(o *ledger.Operation, v any) (err error) {
+	*f(o), err = as[int64](v)
 	return err
 }
 
@@ -170,6 +184,21 @@ func (f hash) set(o *ledger.Operation, v any) error {
 	return err
 }
 
+func (f short) same(a, b *ledger.Operation) bool { return *f(a) == *f(b) }
+func (f short) value(o *ledger.Operation) any {
+	if h := f(o); *h != (ledger.FieldHash{}) {
+		return h[:]
+	}
+	return nil
+}
+func (f short) set(o *ledger.Operation, v any) error {
+	b, err := as[[]byte](v)
+	if err == nil && v != nil && copy(f(o)[:], b) != len(f(o)) {
+		err = fmt.Errorf("ledger/sqlite: a short hash has %d bytes", len(b))
+	}
+	return err
+}
+
 func (f document) same(a, b *ledger.Operation) bool { return bytes.Equal(*f(a), *f(b)) }
 func (f document) value(o *ledger.Operation) any {
 	if d := *f(o); len(d) > 0 {
@@ -201,11 +230,16 @@ func (f fields) set(o *ledger.Operation, v any) error {
 }
 
 // A tombstone's column counts the transitions that went; the Operation says only
-// that they did. No Move prunes: Prune does, by its own statement.
+// that they did.
 type tombstone struct{}
 
-func (tombstone) same(_, _ *ledger.Operation) bool { return true }
-func (tombstone) value(*ledger.Operation) any      { return nil }
+func (tombstone) same(a, b *ledger.Operation) bool { return a.Pruned == b.Pruned }
+func (tombstone) value(o *ledger.Operation) any {
+	if o.Pruned {
+		return int64(o.Moves - 1)
+	}
+	return nil
+}
 func (tombstone) set(o *ledger.Operation, v any) error {
 	o.Pruned = v != nil
 	return nil

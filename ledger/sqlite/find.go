@@ -71,6 +71,18 @@ func findQuery(f *ledger.Filter) (string, []any) {
 	if f.Review {
 		c.add(`id IN (SELECT id FROM agent_operations WHERE review_opened_at IS NOT NULL)`)
 	}
+	if f.Approval {
+		c.add(`id IN (SELECT operation FROM sealed_payloads) AND status = 'planned' AND approval_state = 'waiting'`)
+	}
+	if !f.Revised.IsZero() {
+		c.add(`base_key = ?`, f.Revised[:])
+	}
+	if f.FromID != "" {
+		c.add(`operation_id >= ?`, f.FromID)
+	}
+	if f.ToID != "" {
+		c.add(`operation_id < ?`, f.ToID)
+	}
 	c.statuses(f.Statuses)
 	if !f.Due.IsZero() {
 		c.due(f.Due.UnixMicro())
@@ -117,5 +129,5 @@ func (c *conditions) due(at int64) {
 	c.add(`id IN (SELECT operation FROM sealed_payloads UNION ALL SELECT id FROM agent_operations WHERE next_check_at <= ?)`, at)
 	c.add(`CASE status WHEN 'executing' THEN lease_until <= ?
 		WHEN 'unknown' THEN next_check_at <= ? WHEN 'succeeded' THEN next_check_at <= ?
-		WHEN 'planned' THEN expires_at <= ? WHEN 'failed_retryable' THEN expires_at <= ? END`, at, at, at, at, at)
+		WHEN 'planned' THEN expires_at <= ? OR next_check_at <= ? WHEN 'failed_retryable' THEN expires_at <= ? END`, at, at, at, at, at, at)
 }

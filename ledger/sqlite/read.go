@@ -40,6 +40,7 @@ func list(columns []column) string {
 type reads struct {
 	common                            *sql.Stmt // by key; enough for most operations
 	byKey, newest, sameContent, alike *sql.Stmt
+	lookAlike, used                   *sql.Stmt
 	short, row                        *row
 }
 
@@ -51,6 +52,9 @@ var reading = map[string]string{
 	"same content": selectOperation + `WHERE base_key = ? AND content_hash = ? ORDER BY revision DESC LIMIT 1`,
 	"alike": selectOperation + `WHERE alike = ? AND created_at > ? AND tenant = ? AND base_key <> ?
 		ORDER BY created_at DESC, id DESC LIMIT 1`,
+	"look-alike": selectOperation + `WHERE alike = ? AND created_at > ? AND tenant = ? AND key <> ?
+		ORDER BY created_at DESC, id DESC LIMIT 1`,
+	"used": `SELECT used FROM limit_usage WHERE bucket = ?`,
 }
 
 func (r *reads) prepare(p *preparer) {
@@ -59,14 +63,22 @@ func (r *reads) prepare(p *preparer) {
 	r.newest = p.prepare(reading["newest"])
 	r.sameContent = p.prepare(reading["same content"])
 	r.alike = p.prepare(reading["alike"])
+	r.lookAlike = p.prepare(reading["look-alike"])
+	r.used = p.prepare(reading["used"])
 	r.short, r.row = newRow(common), newRow(columns)
 	r.short.cells = append(r.short.cells, &r.short.more)
 }
 
 // find reads what was sought.
 func (r *reads) find(sought *ledger.Sought) (found ledger.Found, err error) {
+	if found.Used, err = r.usage(sought.Buckets); err != nil {
+		return found, err
+	}
 	if sought.BaseKey.IsZero() {
 		found.Operation, err = r.withKey(sought.Key[:])
+		if err == nil && found.Operation == nil && sought.Alike != (ledger.FieldHash{}) {
+			found.Alike, err = r.one(r.lookAlike, sought.Alike[:], sought.Since.UnixMicro(), sought.Tenant, sought.Key[:])
+		}
 		return found, err
 	}
 	if found.Operation, err = r.one(r.newest, sought.BaseKey[:]); err != nil {
@@ -77,10 +89,27 @@ func (r *reads) find(sought *ledger.Sought) (found ledger.Found, err error) {
 			return found, err
 		}
 	}
-	if !sought.Alike.IsZero() {
+	if sought.Alike != (ledger.FieldHash{}) {
 		found.Alike, err = r.one(r.alike, sought.Alike[:], sought.Since.UnixMicro(), sought.Tenant, sought.BaseKey[:])
 	}
 	return found, err
+}
+
+// usage reads how much is taken of limits.
+func (r *reads) usage(buckets []string) (map[string]int64, error) {
+	if len(buckets) == 0 {
+		return nil, nil
+	}
+	used := make(map[string]int64, len(buckets))
+	for _, bucket := range buckets {
+		var n int64
+		err := r.used.QueryRowContext(context.Background(), bucket).Scan(&n)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
+		}
+		used[bucket] = n
+	}
+	return used, nil
 }
 
 // withKey reads the operation with a key, or nil.

@@ -105,6 +105,51 @@ func (f *fact) do(w *writer) error {
 	return w.judge(err)
 }
 
+// Recall implements [ledger.Store].
+func (s *Store) Recall(ctx context.Context, name string) (value []byte, err error) {
+	err = s.readers.use(ctx, func(r *reader) error {
+		err := r.conn.QueryRowContext(ctx, `SELECT value FROM ledger_facts WHERE name = ?`, name).Scan(&value)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		value = keepEmpty(value)
+		return err
+	})
+	if err != nil {
+		return nil, readError(err)
+	}
+	return value, nil
+}
+
+// Usage implements [ledger.Store].
+func (s *Store) Usage(ctx context.Context, buckets []string) (used map[string]int64, err error) {
+	err = s.readers.use(ctx, func(r *reader) error {
+		if len(buckets) > 0 {
+			used, err = r.read.usage(buckets)
+			return err
+		}
+		rows, err := r.conn.QueryContext(ctx, `SELECT bucket, used FROM limit_usage ORDER BY used DESC LIMIT 1000`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		used = map[string]int64{}
+		for rows.Next() {
+			var bucket string
+			var n int64
+			if err := rows.Scan(&bucket, &n); err != nil {
+				return err
+			}
+			used[bucket] = n
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, readError(err)
+	}
+	return used, nil
+}
+
 // Close implements [ledger.Store]. Closing twice is harmless.
 func (s *Store) Close() error {
 	s.closing.Do(func() {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -18,6 +19,7 @@ type writer struct {
 
 	begin, end, undo *sql.Stmt
 	seal, sealAnew   *sql.Stmt
+	take, give       *sql.Stmt
 	read             reads
 	moves            map[moveShape]*sql.Stmt
 	made             []*sql.Stmt
@@ -47,6 +49,8 @@ func newWriter(ctx context.Context, conn *sql.Conn, turn *turn) (*writer, error)
 	w.undo = p.prepare(`ROLLBACK`)
 	w.seal = p.prepare(`INSERT INTO sealed_payloads (operation, sealed) VALUES (last_insert_rowid(), ?)`)
 	w.sealAnew = p.prepare(`INSERT INTO sealed_payloads (sealed, operation) VALUES (?, (SELECT id FROM agent_operations WHERE operation_id = ?))`)
+	w.take = p.prepare(`INSERT INTO limit_usage (bucket, used) VALUES (?, ?) ON CONFLICT (bucket) DO UPDATE SET used = used + excluded.used`)
+	w.give = p.prepare(`UPDATE limit_usage SET used = max(used - ?, 0) WHERE bucket = ?`)
 	w.read.prepare(&p)
 	w.made = p.made
 	return w, p.err
@@ -125,6 +129,10 @@ func (w *writer) judge(err error) error {
 // carry carries a Move out, and reports ErrStale if the operation isn't where the Move
 // starts.
 func (w *writer) carry(m ledger.Move) error {
+	reserve := m.Reserve()
+	if room, err := w.room(reserve); err != nil || !room {
+		return cmp.Or(w.judge(err), ledger.ErrStale)
+	}
 	w.from, w.to = m.From(), m.To()
 	shape, args := shapeOf(m.Inserts(), &w.from, &w.to)
 	s, err := w.statement(shape)
@@ -149,7 +157,27 @@ func (w *writer) carry(m ledger.Move) error {
 	case m.Replans():
 		w.broken = w.exec(w.sealAnew, payload, w.to.ID)
 	}
+	for _, t := range reserve {
+		w.broken = cmp.Or(w.broken, w.exec(w.take, t.Bucket, t.N))
+	}
+	for _, t := range m.Release() {
+		w.broken = cmp.Or(w.broken, w.exec(w.give, t.N, t.Bucket))
+	}
 	return w.broken
+}
+
+// room reports whether limits leave room for what a Move takes. Nobody else writes meanwhile.
+func (w *writer) room(takings []ledger.Taking) (bool, error) {
+	for _, t := range takings {
+		used, err := w.read.usage([]string{t.Bucket})
+		if err != nil {
+			return false, err
+		}
+		if t.Max > 0 && used[t.Bucket]+t.N > t.Max {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // shapeOf says which columns a Move writes, and what.

@@ -23,8 +23,10 @@ CREATE TABLE agent_operations (
   run_id                TEXT,
   payload_hash          BLOB    NOT NULL, -- of the critical arguments: the fingerprint
   content_hash          BLOB,             -- of all arguments
-  alike                 BLOB,             -- of the critical arguments that don't identify
+  alike                 BLOB,             -- eight bytes of what look-alikes have in common
   field_hashes          BLOB,             -- of the single arguments: length, name and eight bytes for each
+  amount                INTEGER NOT NULL DEFAULT 0, -- minor units
+  currency              TEXT,
   provider              TEXT,
   provider_scope        TEXT,
   provider_key          TEXT,
@@ -41,10 +43,12 @@ CREATE TABLE agent_operations (
   expires_at            INTEGER,
   approval_state        TEXT,
   approval_reason       TEXT,
+  approval_run          INTEGER NOT NULL DEFAULT 0, -- runs at once when approved
   review_opened_at      INTEGER,
   review_reason         TEXT,
   repeat_until          INTEGER,
   repeat_same_content   INTEGER NOT NULL DEFAULT 0,
+  reserved              TEXT,             -- which limits' counts it is in while it may have its effect
   conflicts             INTEGER NOT NULL DEFAULT 0,
   pruned                INTEGER,          -- set in a tombstone: how many transitions went with the details
   created_at            INTEGER NOT NULL,
@@ -55,11 +59,14 @@ CREATE TABLE agent_operations (
   evidence_json         TEXT,             -- and what proves it
   reference_json        TEXT,
   result_json           TEXT,
+  chain                 BLOB,             -- proves the history and the row, to whoever has the secret
 
   CHECK (length(key) = 32 AND length(payload_hash) = 32),
   CHECK (base_key IS NULL OR (length(base_key) = 32 AND revision >= 1)),
   CHECK (content_hash IS NULL OR length(content_hash) = 32),
-  CHECK (alike IS NULL OR length(alike) = 32),
+  CHECK (alike IS NULL OR length(alike) = 8),
+  CHECK (chain IS NULL OR length(chain) = 32),
+  CHECK (amount >= 0),
   CHECK (operation_id <> '' AND action_type <> ''),
   CHECK (identity IS NULL OR identity = 'strict' OR identity = 'workflow'),
   CHECK (attempt_count >= 0 AND moves >= 1),
@@ -104,6 +111,12 @@ CREATE TABLE history (
 CREATE VIEW transitions AS
   SELECT o.operation_id, h.seq, h.from_status, h.to_status, h.attempt, h.reason, h.evidence, h.actor, h.at
     FROM history h JOIN agent_operations o ON o.id = h.operation;
+
+-- How much is taken of the limits. A bucket's name says which.
+CREATE TABLE limit_usage (
+  bucket TEXT PRIMARY KEY,
+  used   INTEGER NOT NULL CHECK (used >= 0)
+) WITHOUT ROWID, STRICT;
 
 CREATE TABLE ledger_facts (
   name  TEXT PRIMARY KEY,
@@ -188,7 +201,7 @@ BEGIN SELECT RAISE(ABORT, 'onceward: the arguments of an operation never change'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE TRIGGER operation_arguments BEFORE UPDATE OF content_hash, alike, field_hashes ON agent_operations
+CREATE TRIGGER operation_arguments BEFORE UPDATE OF content_hash, alike, field_hashes, amount, currency ON agent_operations
 WHEN NOT (OLD.pruned IS NULL AND ((OLD.status = 'failed_final' AND NEW.status = 'planned' AND OLD.attempt_count = 0) OR NEW.pruned IS NOT NULL))
 BEGIN SELECT RAISE(ABORT, 'onceward: the arguments of an operation never change'); END;
 -- +goose StatementEnd
