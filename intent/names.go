@@ -38,7 +38,7 @@ func (n Names) misspelt(name, folded []byte) (string, bool) {
 // "paramſ" for them.
 var KnownMembers = NewNames(
 	"jsonrpc", "id", "method", "params", "result", "error",
-	"name", "arguments", "_meta", "progressToken", "requestId",
+	"name", "arguments", "_meta", "inputResponses", "requestState", "progressToken", "requestId",
 	"protocolVersion", "capabilities", "clientInfo",
 	"io.modelcontextprotocol/protocolVersion",
 	"io.modelcontextprotocol/clientCapabilities",

@@ -13,6 +13,7 @@ import (
 type Person struct {
 	By     string
 	Reason string
+	Saw    int // the number of moves (see Operation.Moves) that the person saw; another one now refuses. 0: not compared
 }
 
 // A DecisionError is a person's decision that can't be carried out. Nothing was
@@ -216,7 +217,12 @@ func (l *Ledger) decision(ctx context.Context, name string, who Person, decide f
 	if op, err = l.expire(ctx, op); err != nil && !errors.Is(err, ErrStale) {
 		return Operation{}, err
 	}
-	return l.change(ctx, op, func(op Operation) (Move, error) { return decide(op, l.now()) })
+	return l.change(ctx, op, func(op Operation) (Move, error) {
+		if who.Saw > 0 && op.Moves != who.Saw {
+			return Move{}, &DecisionError{op.ID, "it has changed since you looked; look at it again"}
+		}
+		return decide(op, l.now())
+	})
 }
 
 func (p Person) note(reason string, facts map[string]string) Note {

@@ -23,6 +23,8 @@ type call struct {
 	meta   map[string]any
 	header http.Header
 	args   map[string]any
+	inputs mcp.InputResponses // what the client's user answered to a question of an earlier call
+	state  string             // what that question gave the client to bring back
 }
 
 // wrap is the one way to a tool. What comes back is always a result: an error would
@@ -73,7 +75,7 @@ func (s *Set) enter(ctx context.Context, t *tool, request mcp.CallToolRequest) (
 		return nil, invalid(problems)
 	}
 	// 3. Who calls, and what came beside the arguments.
-	c := call{tenant: CallerFrom(ctx).Tenant, header: request.Header, args: args}
+	c := call{tenant: CallerFrom(ctx).Tenant, header: request.Header, args: args, inputs: request.Params.InputResponses, state: request.Params.RequestState}
 	if request.Params.Meta != nil {
 		c.meta = request.Params.Meta.AdditionalFields
 	}
@@ -130,6 +132,15 @@ func (s *Set) guarded(e effect, t tool) *tool {
 		answer, err := s.ledger.Execute(ctx, r)
 		if err != nil {
 			return nil, e.narrow(err)
+		}
+		approved, question := s.settle(ctx, c, answer, vals)
+		if question != nil {
+			return question, nil
+		}
+		if approved {
+			if answer, err = s.ledger.Execute(ctx, r); err != nil {
+				return nil, e.narrow(err)
+			}
 		}
 		// 8. The outcome, in words.
 		if s.log.Enabled(ctx, slog.LevelDebug) {

@@ -47,6 +47,11 @@ func (l aLedger) Get(_ context.Context, tenant, id string) (ledger.Answer, error
 	return l.get(tenant, id)
 }
 
+func (l aLedger) Approve(context.Context, string, ledger.Person) (ledger.Operation, error) {
+	l.t.Error("a call approved something")
+	return ledger.Operation{}, nil
+}
+
 func (l aLedger) List(_ context.Context, f ledger.Filter) ([]ledger.Operation, error) {
 	if l.list == nil {
 		l.t.Error("a call that must be refused reached the ledger's List")

@@ -28,6 +28,8 @@ type Ledger interface {
 	Execute(ctx context.Context, r ledger.Request) (ledger.Answer, error)
 	// Get returns an operation of the tenant, or a *ledger.Refusal.
 	Get(ctx context.Context, tenant, operationID string) (ledger.Answer, error)
+	// Approve lets a waiting operation go.
+	Approve(ctx context.Context, name string, who ledger.Person) (ledger.Operation, error)
 	// List returns the operations that match f, or a *ledger.Refusal.
 	List(ctx context.Context, f ledger.Filter) ([]ledger.Operation, error)
 }
@@ -48,8 +50,11 @@ type Options struct {
 	// LookAlikes are the action types for which another operation with the same critical
 	// arguments matters.
 	LookAlikes map[string]bool
-	Now        func() time.Time // nil: time.Now
-	Log        *slog.Logger     // nil: nothing is logged
+	// Elicit are the action types whose approval the client's own user may give, where the
+	// client can ask. Never money.
+	Elicit map[string]bool
+	Now    func() time.Time // nil: time.Now
+	Log    *slog.Logger     // nil: nothing is logged
 }
 
 // A Set is the tools of one server.
@@ -71,6 +76,11 @@ func New(l Ledger, o Options) (*Set, error) {
 	}
 	if err := o.Scope.Validate(); err != nil {
 		return nil, err
+	}
+	for _, money := range []string{providers.PaymentOrderCreate, providers.RefundCreate} {
+		if o.Elicit[money] {
+			return nil, fmt.Errorf("tools: %s moves money; its approval isn't the client's to give", money)
+		}
 	}
 	if err := checkTemplates(o.Templates); err != nil {
 		return nil, err
