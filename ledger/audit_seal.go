@@ -175,7 +175,19 @@ func (l *Ledger) lastCheckpoint(ctx context.Context) (last Checkpoint, err error
 			return l.sealed, err
 		}
 		l.sealed = c
+		from := idAt(c.Until)
+		l.newFrom.Store(&from)
 	}
+}
+
+// id makes an operation's id. It is never of a span of time that is sealed, not even when a clock
+// was set back.
+func (l *Ledger) id() string {
+	id := l.NewID()
+	if from := l.newFrom.Load(); from != nil && id < *from && len(id) > len(*from) {
+		return *from + id[len(*from):]
+	}
+	return id
 }
 
 // errCheckpoint is a checkpoint that can't be read.

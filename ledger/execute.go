@@ -143,7 +143,7 @@ func (l *Ledger) begin(ctx context.Context, r *Request) (decision, error) {
 	}
 	var made decision
 	rules := l.Rules[r.Action]
-	d := decider{request: r, actor: actor, policy: l.Policy, rules: rules, owner: l.Owner, newID: l.NewID(), seal: l.sealFor(r)}
+	d := decider{request: r, actor: actor, policy: l.Policy, rules: rules, owner: l.Owner, newID: l.id(), seal: l.sealFor(r)}
 	err := l.Store.Begin(ctx, l.sought(r, rules), func(found Found) (m Move, err error) {
 		d.now = l.now()
 		made, m, err = d.decide(found)

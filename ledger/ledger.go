@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,7 +36,8 @@ type Ledger struct {
 	skew    skew
 
 	sealing sync.Mutex
-	sealed  Checkpoint // the newest one seen
+	sealed  Checkpoint             // the newest one seen
+	newFrom atomic.Pointer[string] // ids from here on aren't sealed
 }
 
 // An Alarm is something a person should hear of although the ledger copes.

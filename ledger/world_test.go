@@ -35,6 +35,8 @@ type world struct {
 	store    ledger.Store
 	provider *provider
 	policy   ledger.Policy
+	rules    ledger.Rules
+	audit    *ledger.Auditor
 
 	mu     sync.Mutex
 	alarms []string
@@ -89,7 +91,7 @@ func (w *world) start() *server {
 	s := &server{w: w}
 	s.failing = &ledgertest.Failing{Store: w.store}
 	s.Ledger = &ledger.Ledger{
-		Store: mortal{s}, Sealer: sealer, Policy: w.policy, Log: slog.New(slog.DiscardHandler),
+		Store: mortal{s}, Sealer: sealer, Policy: w.policy, Rules: map[string]ledger.Rules{"refund": w.rules}, Audit: w.audit, Log: slog.New(slog.DiscardHandler),
 		Owner: fmt.Sprintf("server-%d", lastServer.Add(1)), Actors: map[string]ledger.Actor{"refund": w.provider.actor()},
 		Alarm: func(a ledger.Alarm) {
 			w.mu.Lock()

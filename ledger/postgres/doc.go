@@ -1,0 +1,2 @@
+package postgres
+import _ "github.com/jackc/pgx/v5/pgxpool"
