@@ -30,6 +30,8 @@ type commandLine struct {
 	Demo       demoCommand       `cmd:"" help:"Show what happens when replies are lost, processes killed and arguments reworded."`
 	Operations operationsCommand `cmd:"" help:"See and decide operations."`
 	Sandbox    sandboxCommand    `cmd:"" help:"See what the sandbox has done."`
+	Approvers  approversCommand  `cmd:"" help:"Say who may decide."`
+	Audit      auditCommand      `cmd:"" help:"Prove that the history is whole, or export it."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 

@@ -43,11 +43,6 @@ type operationArg struct {
 	Operation string `arg:"" name:"operation" help:"The operation_id, or the idempotency key."`
 }
 
-// byFlags say who decides, and why. Both are kept in the operation's history.
-type byFlags struct {
-	By string `required:"" placeholder:"WHO" help:"Who decides."`
-}
-
 type listCommand struct {
 	deskFlags
 	Status     []string `placeholder:"STATUS" help:"Only these statuses."`
@@ -120,34 +115,6 @@ func (c showCommand) Run(ctx context.Context, s streams) error {
 	})
 }
 
-type resolveCommand struct {
-	deskFlags
-	operationArg
-	Happened            bool   `xor:"what" required:"" help:"It happened."`
-	Drop                bool   `xor:"what" required:"" help:"It didn't happen, and shall not."`
-	Retry               bool   `xor:"what" required:"" help:"It didn't happen; allow one more attempt."`
-	ProviderOperationID string `name:"provider-operation-id" placeholder:"ID" help:"With --happened: under which id the provider has it."`
-	Attempt             int    `required:"" placeholder:"N" help:"The attempt count that you saw; another one now refuses the decision."`
-	byFlags
-	Reason string `required:"" placeholder:"TEXT" help:"Why. Kept in the history: no personal data."`
-}
-
-func (c resolveCommand) Run(ctx context.Context, s streams) error {
-	what := ledger.Happened
-	switch {
-	case c.Drop:
-		what = ledger.Drop
-	case c.Retry:
-		what = ledger.Retry
-	case c.ProviderOperationID == "":
-		return errors.New("--happened needs --provider-operation-id")
-	}
-	return c.with(ctx, s, func(o *office) error {
-		op, err := o.ledger.Resolve(ctx, c.Operation, what, c.ProviderOperationID, c.Attempt, ledger.Person{By: c.By, Reason: c.Reason})
-		return printOutcome(s, op, err)
-	})
-}
-
 type reconcileCommand struct {
 	deskFlags
 	statementFlags
@@ -165,49 +132,6 @@ func (c reconcileCommand) Run(ctx context.Context, s streams) error {
 			return o.ledger.Sweep(ctx)
 		}
 		op, err := o.ledger.Reconcile(ctx, c.Operation)
-		return printOutcome(s, op, err)
-	})
-}
-
-type approveCommand struct {
-	deskFlags
-	operationArg
-	byFlags
-	Reason string `placeholder:"TEXT" help:"Why."`
-}
-
-func (c approveCommand) Run(ctx context.Context, s streams) error {
-	return c.with(ctx, s, func(o *office) error {
-		op, err := o.ledger.Approve(ctx, c.Operation, ledger.Person{By: c.By, Reason: c.Reason})
-		return printOutcome(s, op, err)
-	})
-}
-
-type denyCommand struct {
-	deskFlags
-	operationArg
-	byFlags
-	Reason string `placeholder:"TEXT" help:"Why."`
-}
-
-func (c denyCommand) Run(ctx context.Context, s streams) error {
-	return c.with(ctx, s, func(o *office) error {
-		op, err := o.ledger.Deny(ctx, c.Operation, ledger.Person{By: c.By, Reason: c.Reason})
-		return printOutcome(s, op, err)
-	})
-}
-
-type allowRepeatCommand struct {
-	deskFlags
-	operationArg
-	byFlags
-	SameContent bool   `help:"Also for a call that repeats the first one to the letter."`
-	Reason      string `placeholder:"TEXT" help:"Why."`
-}
-
-func (c allowRepeatCommand) Run(ctx context.Context, s streams) error {
-	return c.with(ctx, s, func(o *office) error {
-		op, err := o.ledger.AllowRepeat(ctx, c.Operation, c.SameContent, ledger.Person{By: c.By, Reason: c.Reason})
 		return printOutcome(s, op, err)
 	})
 }

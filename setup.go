@@ -84,6 +84,7 @@ type office struct {
 	providers map[string]providers.Provider // by action type
 	sandbox   *sandbox.Sandbox              // nil where real providers serve all tools
 	config    *configuration
+	dir       string // the data directory
 	log       *slog.Logger
 }
 
@@ -119,7 +120,7 @@ func openOffice(ctx context.Context, flags officeFlags, log *slog.Logger, create
 	if err != nil {
 		return nil, err
 	}
-	o = &office{store: store, config: config, log: log}
+	o = &office{store: store, config: config, dir: dir, log: log}
 	opened := o
 	defer func() {
 		if err != nil {

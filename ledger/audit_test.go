@@ -71,7 +71,7 @@ func (w *world) seal(s *server, after time.Duration) {
 func TestAuditOfAnHonestLedger(t *testing.T) {
 	inWorld(t, func(t *world) {
 		s := aWholeLife(t)
-		report, err := s.VerifyAudit(t.Context())
+		report, err := s.VerifyAudit(t.Context(), "")
 		if err != nil || len(report.Problems) != 0 {
 			t.Fatalf("%v, %v; want nothing", report.Problems, err)
 		}
@@ -82,7 +82,7 @@ func TestAuditOfAnHonestLedger(t *testing.T) {
 		if err := other.Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := other.VerifyAudit(t.Context()); err != nil || again.Checkpoints != 3 {
+		if again, err := other.VerifyAudit(t.Context(), ""); err != nil || again.Checkpoints != 3 {
 			t.Errorf("after another server's Seal: %+v, %v", again, err)
 		}
 	})
@@ -143,7 +143,7 @@ func TestAuditFindsEdits(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer w.store.Close()
-				report, err := w.start().VerifyAudit(t.Context())
+				report, err := w.start().VerifyAudit(t.Context(), "")
 				if err != nil || len(report.Problems) == 0 {
 					t.Errorf("nothing found, %v", err)
 				}
@@ -211,7 +211,7 @@ func TestAuditNeedsItsSecret(t *testing.T) {
 	inWorld(t, func(t *world) {
 		s := aWholeLife(t)
 		s.Audit = auditor(t.T, "another secret, as long")
-		report, err := s.VerifyAudit(t.Context())
+		report, err := s.VerifyAudit(t.Context(), "")
 		if err != nil || len(report.Problems) < report.Operations {
 			t.Errorf("%d problems with %d operations, %v", len(report.Problems), report.Operations, err)
 		}

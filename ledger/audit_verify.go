@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"crypto/hmac"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -29,13 +30,15 @@ const maxProblems = 1000
 
 // VerifyAudit reads the whole ledger and says what in it was not written by Onceward with this
 // secret. Errors mean that it couldn't be read.
-func (l *Ledger) VerifyAudit(ctx context.Context) (AuditReport, error) {
+// A proof that was kept elsewhere must be one of the checkpoints', if it isn't empty.
+func (l *Ledger) VerifyAudit(ctx context.Context, proof string) (AuditReport, error) {
 	l.init()
+	seen := proof == ""
 	v := verification{auditor: l.Audit}
 	var last Checkpoint
 	for {
 		c, err := l.checkpoint(ctx, last.Number+1)
-		if err == errCheckpoint {
+		if errors.Is(err, errCheckpoint) {
 			v.problem(checkpointName(last.Number+1), "it can't be read")
 			break
 		}
@@ -49,6 +52,10 @@ func (l *Ledger) VerifyAudit(ctx context.Context) (AuditReport, error) {
 			return v.report, err
 		}
 		last = c
+		seen = seen || c.Proof == proof
+	}
+	if !seen {
+		v.problem("checkpoints", "none has the proof that was kept elsewhere: the newest ones were taken away, or all were made anew")
 	}
 	v.report.SealedUntil, v.report.LastProof = last.Until, last.Proof
 	err := l.each(ctx, last.Until, time.Time{}, func(op Operation, history func() ([]Transition, error)) error {
