@@ -44,7 +44,7 @@ func (l *Ledger) runApproved(ctx context.Context, op Operation) error {
 		return unavailable(err)
 	}
 	if claimed.Status == Executing {
-		l.attempt(ctx, claimed)
+		l.attempt(ctx, claimed, nil)
 	}
 	return nil
 }

@@ -9,10 +9,11 @@ import (
 )
 
 // attempt makes the one request that op's claim allows, and records what came of it.
-// It returns the operation as the ledger then knows it.
-func (l *Ledger) attempt(ctx context.Context, op Operation) Operation {
+// It returns the operation as the ledger then knows it. sealed is what was sealed with
+// the claim; nil has it read.
+func (l *Ledger) attempt(ctx context.Context, op Operation, sealed []byte) Operation {
 	// 4. The effect runs on a context that nobody but its deadline ends.
-	f := l.apply(context.WithoutCancel(ctx), op)
+	f := l.apply(context.WithoutCancel(ctx), op, sealed)
 	level := slog.LevelInfo
 	if f.Verdict == Done {
 		level = slog.LevelDebug // the usual case; a line for each would cost a tenth of the speed
@@ -25,7 +26,7 @@ func (l *Ledger) attempt(ctx context.Context, op Operation) Operation {
 }
 
 // apply has the provider do it, with the sealed bytes and never the caller's.
-func (l *Ledger) apply(ctx context.Context, op Operation) (f Finding) {
+func (l *Ledger) apply(ctx context.Context, op Operation, sealed []byte) (f Finding) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.Log.Error("a provider panicked", "operation_id", op.ID, "action_type", op.Action, "type", fmt.Sprintf("%T", p))
@@ -33,7 +34,7 @@ func (l *Ledger) apply(ctx context.Context, op Operation) (f Finding) {
 		}
 	}()
 	actor := l.Actors[op.Action]
-	payload, err := l.payload(ctx, op)
+	payload, err := l.payload(ctx, op, sealed)
 	if err != nil {
 		return Finding{Verdict: NotSent, Code: CodeUnsealed, Alarm: CodeUnsealed}
 	}
@@ -58,11 +59,12 @@ func maySend(op Operation, now time.Time, deadline time.Duration) error {
 	return nil
 }
 
-// payload reads and opens what is sealed for op.
-func (l *Ledger) payload(ctx context.Context, op Operation) (Payload, error) {
-	sealed, err := l.Store.Sealed(ctx, op.ID)
-	if err != nil {
-		return Payload{}, err
+// payload opens what is sealed for op, and reads it unless it is at hand.
+func (l *Ledger) payload(ctx context.Context, op Operation, sealed []byte) (_ Payload, err error) {
+	if sealed == nil {
+		if sealed, err = l.Store.Sealed(ctx, op.ID); err != nil {
+			return Payload{}, err
+		}
 	}
 	return l.Sealer.Open(op.Key, sealed)
 }

@@ -26,6 +26,7 @@ type decision struct {
 	ignored  []string
 	refusal  *Refusal
 	alike    string // the operation that a new one looks like
+	sealed   []byte // what was just sealed with it, if this call made it
 }
 
 // maxNotedConflicts bounds how many conflicts leave a line in an operation's history; an

@@ -106,7 +106,7 @@ func (l *Ledger) run(ctx context.Context, r *Request, f *flight) (Answer, error)
 			return Answer{}, d.refusal
 		case attempt:
 			// 4, 5 and 6.
-			op := l.attempt(ctx, d.op)
+			op := l.attempt(ctx, d.op, d.sealed)
 			l.finals.put(op, l.now())
 			a := answer(op, false)
 			a.Ignored, a.RetryAfter = d.ignored, l.retryAfter(op)
@@ -156,7 +156,7 @@ func (l *Ledger) begin(ctx context.Context, r *Request) (decision, error) {
 			}
 		}
 		if l.Audit.link(&m); !m.IsZero() {
-			made.op.Chain = m.to.Chain
+			made.op.Chain, made.sealed = m.to.Chain, m.seal
 		}
 		return m, err
 	})

@@ -160,7 +160,7 @@ func (l *Ledger) lookup(ctx context.Context, op Operation, actor Actor) (f Findi
 			f = Finding{Verdict: Unclear, Code: CodePanic}
 		}
 	}()
-	payload, err := l.payload(ctx, op)
+	payload, err := l.payload(ctx, op, nil)
 	if err != nil && !op.Status.Final() {
 		return Finding{Verdict: Unclear, Code: CodeUnsealed}
 	}
@@ -196,7 +196,7 @@ func (l *Ledger) tryAgain(ctx context.Context, op Operation, actor Actor, settle
 	if err != nil {
 		return op, err
 	}
-	return l.attempt(ctx, claimed), nil
+	return l.attempt(ctx, claimed, nil), nil
 }
 
 // keptError reports whether the last answer was an error that the provider keeps

@@ -179,7 +179,7 @@ func (r *statementReader) each(ctx context.Context, statuses []Status, do func(O
 }
 
 func (r *statementReader) reconcile(ctx context.Context, op Operation) (StatementOutcome, error) {
-	payload, err := r.ledger.payload(ctx, op)
+	payload, err := r.ledger.payload(ctx, op, nil)
 	if err != nil && !errors.Is(err, ErrSealed) {
 		return StatementOutcome{}, unavailable(err)
 	}

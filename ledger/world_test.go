@@ -74,7 +74,7 @@ type server struct {
 	w       *world
 	failing *ledgertest.Failing
 	dead    atomic.Bool
-	// sleeps is done once this server has read what an attempt will send; nil does nothing.
+	// sleeps is done once this server has claimed, before it sends; nil does nothing.
 	sleeps func()
 }
 
@@ -109,7 +109,11 @@ func (m mortal) Begin(ctx context.Context, sought ledger.Sought, decide func(led
 	if m.s.dead.Load() {
 		return errDead
 	}
-	return m.s.failing.Begin(ctx, sought, decide)
+	err := m.s.failing.Begin(ctx, sought, decide)
+	if m.s.sleeps != nil {
+		m.s.sleeps()
+	}
+	return err
 }
 
 func (m mortal) Record(ctx context.Context, move ledger.Move) error {
@@ -124,11 +128,7 @@ func (m mortal) Find(ctx context.Context, f ledger.Filter) ([]ledger.Operation, 
 }
 
 func (m mortal) Sealed(ctx context.Context, id string) ([]byte, error) {
-	sealed, err := m.s.failing.Sealed(ctx, id)
-	if m.s.sleeps != nil {
-		m.s.sleeps()
-	}
-	return sealed, err
+	return m.s.failing.Sealed(ctx, id)
 }
 
 func (m mortal) History(ctx context.Context, id string) ([]ledger.Transition, error) {

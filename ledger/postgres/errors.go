@@ -29,10 +29,12 @@ func (e *brokenError) Unwrap() error { return e.cause }
 type verdict int
 
 const (
-	isRefusal   verdict = iota // certainly nothing, and a repeat won't help
-	isTransient                // certainly nothing, and a repeat may help
-	isStale                    // certainly nothing, for it was decided on what is no longer so
-	isLost                     // it can't be told: the answer got lost
+	isRefusal     verdict = iota // certainly nothing, and a repeat won't help
+	isTransient                  // certainly nothing, and a repeat may help
+	isStale                      // certainly nothing, for it was decided on what is no longer so
+	isUnreachable                // certainly nothing: there was no connection
+	isUnsent                     // certainly nothing: the connection was dead before anything was sent
+	isLost                       // it can't be told: the answer got lost
 )
 
 // kindOf is the one place where PostgreSQL's and the driver's errors are told apart. Only an
@@ -42,16 +44,13 @@ func kindOf(err error) verdict {
 	if _, ok := errors.AsType[*brokenError](err); ok {
 		return isLost
 	}
-	if _, ok := errors.AsType[*unreachableError](err); ok {
-		return isRefusal
-	}
-	if errors.Is(err, ErrClosed) {
-		return isRefusal
+	if _, ok := errors.AsType[*unreachableError](err); ok || errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
+		return isUnreachable
 	}
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case !ok && pgconn.SafeToRetry(err):
-		return isTransient
+		return isUnsent
 	case !ok || e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC":
 		return isLost
 	}

@@ -30,7 +30,7 @@ const (
 // was. So a lost answer is never guessed.
 func (s *Store) carry(batch []*task) {
 	slices.SortFunc(batch, byKey)
-	var lost error
+	lost := earlierLoss(batch)
 	deadline := time.Now().Add(settleWithin)
 	for try := 1; ; try++ {
 		moved, err := s.try(batch)
@@ -41,7 +41,12 @@ func (s *Store) carry(batch []*task) {
 		switch k := kindOf(err); {
 		case k == isLost:
 			lost = err
-		case k == isRefusal && len(batch) > 1:
+		case k == isUnsent || k == isUnreachable:
+			if lost == nil && (k == isUnreachable || try == maxTries) {
+				fail(batch, writeError(err))
+				return
+			}
+		case len(batch) > 1:
 			for _, t := range batch {
 				s.carry([]*task{t})
 			}
@@ -49,8 +54,7 @@ func (s *Store) carry(batch []*task) {
 		case k == isStale:
 			s.settle(batch, []bool{false})
 			return
-		case lost != nil && k != isRefusal, k == isTransient && try < maxTries:
-		default:
+		case lost == nil && (k == isRefusal || try == maxTries):
 			fail(batch, writeError(err))
 			return
 		}
@@ -61,6 +65,18 @@ func (s *Store) carry(batch []*task) {
 		s.pause(try)
 	}
 }
+
+// earlierLoss is set if a try for one of the batch was lost already.
+func earlierLoss(batch []*task) error {
+	for _, t := range batch {
+		if len(t.tokens) > 0 {
+			return errLost
+		}
+	}
+	return nil
+}
+
+var errLost = errors.New("the connection broke")
 
 // try sends the batch once, on a connection of the pool.
 func (s *Store) try(batch []*task) (moved []bool, err error) {
@@ -129,7 +145,7 @@ func (s *Store) with(ctx context.Context, f func(context.Context, *pgx.Conn) err
 	err = f(bounded, conn.Conn())
 	if err != nil && conn.Conn().IsClosed() {
 		s.pool.Reset() // whatever broke it has most likely broken the idle ones too
-		if kindOf(err) != isLost && kindOf(err) != isTransient {
+		if k := kindOf(err); k != isLost && k != isUnsent {
 			return &brokenError{err}
 		}
 	}
