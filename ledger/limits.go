@@ -204,8 +204,7 @@ func (r Rules) exceeded(op Operation, l Limit, now time.Time) *Refusal {
 	refusal := &Refusal{Code: LimitExceeded, OperationID: op.ID, Fields: []string{"limits." + l.String()}}
 	frees := "It frees only if one of them is proven not to have happened, or if an operator raises the limit."
 	if l.Scope == PerDay || l.Scope == PerTenant {
-		y, m, d := now.In(r.zone()).Date()
-		midnight := time.Date(y, m, d+1, 0, 0, 0, 0, r.zone())
+		midnight := r.midnight(now)
 		refusal.RetryAfter = midnight.Sub(now)
 		frees = "It frees at " + midnight.Format(time.RFC3339) + "."
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/onceward/onceward/ledger"
 )
 
@@ -160,5 +162,30 @@ func TestLimitScopes(t *testing.T) {
 			t.wantExceeded(s, in("w1", "r", "b", 1), "limits.per_workflow.count")
 		}
 		s.call(in("w2", "r", "c", 1))
+	})
+}
+
+func TestFills(t *testing.T) {
+	inWorld(t, func(t *world) {
+		t.rules = limits(ledger.Limit{Scope: ledger.PerDay, Max: 4}, ledger.Limit{Scope: ledger.PerRun, Max: 2}, ledger.Limit{Scope: ledger.PerWorkflow, Currency: "USD", Max: 500})
+		s := t.start()
+		s.call(in("w", "r1", "yesterday", 1))
+		pass(24 * time.Hour)
+		s.call(in("w", "r1", "a", 100))
+		s.call(in("w", "", "b", 149))
+		fills, err := s.Fills(t.Context())
+		var got []string
+		for _, f := range fills {
+			got = append(got, fmt.Sprintf("%s %s %d of %d, frees %t", f.Limit, f.Of, f.Used, f.Limit.Max, !f.FreesAt.IsZero()))
+		}
+		want := []string{
+			"per_run.count r1 2 of 2, frees false",
+			"per_day.count 2000-01-02 2 of 4, frees true",
+			"per_workflow.amount.USD w 250 of 500, frees false",
+			"per_run.count workflow:w 1 of 2, frees false",
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("fills (-want +got):\n%s%v", diff, err)
+		}
 	})
 }
