@@ -172,6 +172,9 @@ type Allowance struct {
 // used up.
 func (r Rules) allow(op Operation, used map[string]int64, now time.Time) (Allowance, *Refusal) {
 	a := Allowance{Bounds: map[string]int64{}}
+	if refusal := r.unbounded(op); refusal != nil {
+		return a, refusal
+	}
 	var entries []string
 	for _, l := range r.Limits {
 		entry, concerns := op.reservation(l, now, r.zone())
@@ -187,6 +190,28 @@ func (r Rules) allow(op Operation, used map[string]int64, now time.Time) (Allowa
 	}
 	a.Reserved = strings.Join(entries, ",")
 	return a, nil
+}
+
+// unbounded refuses an amount in a currency that a scope doesn't bound, where it bounds others: a
+// model could pass the limit by choosing another currency.
+func (r Rules) unbounded(op Operation) *Refusal {
+	if op.Amount.Currency == "" {
+		return nil
+	}
+	bounds := map[LimitScope]bool{}
+	for _, l := range r.Limits {
+		if l.Currency != "" {
+			bounds[l.Scope] = bounds[l.Scope] || l.Currency == op.Amount.Currency
+		}
+	}
+	for _, l := range r.Limits {
+		if known, bounded := bounds[l.Scope]; bounded && !known {
+			field := "limits.per_" + string(l.Scope) + ".amount." + op.Amount.Currency
+			return &Refusal{Code: LimitExceeded, Fields: []string{field}, Message: field + " isn't set while other currencies have a limit, so nothing in this currency is let through. " +
+				"It takes the operator to set it."}
+		}
+	}
+	return nil
 }
 
 // buckets names the counts that a claim of op would be in.

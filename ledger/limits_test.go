@@ -112,7 +112,8 @@ func TestLimitScopes(t *testing.T) {
 		s.call(in("", "", "g", 1)) // nothing to count it by
 	})
 	inWorldNamed(t, "amounts, by currency", func(t *world) {
-		t.rules = limits(ledger.Limit{Scope: ledger.PerWorkflow, Currency: "USD", Max: 500, Text: "5.00 USD"}, ledger.Limit{Scope: ledger.PerWorkflow, Currency: "EUR", Max: 1})
+		t.rules = limits(ledger.Limit{Scope: ledger.PerWorkflow, Currency: "USD", Max: 500, Text: "5.00 USD"}, ledger.Limit{Scope: ledger.PerWorkflow, Currency: "EUR", Max: 1},
+			ledger.Limit{Scope: ledger.PerRun, Max: 100})
 		s := t.start()
 		s.call(in("w", "", "a", 400))
 		refusal := t.wantExceeded(s, in("w", "", "b", 101), "limits.per_workflow.amount.USD")
@@ -124,6 +125,9 @@ func TestLimitScopes(t *testing.T) {
 		euros := in("w", "", "e", 1)
 		euros.Amount.Currency = "EUR"
 		s.call(euros)
+		yen := in("w", "", "f", 1)
+		yen.Amount.Currency = "JPY" // which has no bound, where others have
+		t.wantExceeded(s, yen, "limits.per_workflow.amount.JPY")
 	})
 	inWorldNamed(t, "days begin where the zone says, and the refusal says when", func(t *world) {
 		zone := time.FixedZone("east", 5*3600)
