@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/ledger/postgres"
 	"github.com/onceward/onceward/ledger/sqlite"
 	"github.com/onceward/onceward/providers"
 	"github.com/onceward/onceward/providers/sandbox"
@@ -21,7 +22,7 @@ import (
 // dataFlags say where things are kept.
 type dataFlags struct {
 	DataDir string `env:"ONCEWARD_DATA_DIR" placeholder:"DIR" help:"Where the ledger, the secrets and the sandbox's journal are. Default: onceward/ in the user's state directory."`
-	Ledger  string `env:"ONCEWARD_LEDGER" placeholder:"URL" help:"The ledger: sqlite:PATH. Default: sqlite:<data-dir>/ledger.db."`
+	Ledger  string `env:"ONCEWARD_LEDGER" placeholder:"URL" help:"The ledger: sqlite:PATH, or postgres://... where several servers share it. Default: sqlite:<data-dir>/ledger.db."`
 }
 
 // logFlags say how to log. Logs go to stderr only.
@@ -64,16 +65,37 @@ func (f dataFlags) dir() (string, error) {
 	return filepath.Join(home, ".local", "state", "onceward"), nil
 }
 
+// shared reports whether the ledger is in a database that several machines share.
+func (f dataFlags) shared() bool {
+	return strings.HasPrefix(f.Ledger, "postgres://") || strings.HasPrefix(f.Ledger, "postgresql://")
+}
+
 // ledgerPath is the embedded ledger's file.
 func (f dataFlags) ledgerPath(dir string) (string, error) {
 	if f.Ledger == "" {
 		return filepath.Join(dir, "ledger.db"), nil
 	}
 	path, ok := strings.CutPrefix(f.Ledger, "sqlite:")
-	if !ok || path == "" {
-		return "", errors.New("--ledger is sqlite: and a path, such as sqlite:/var/lib/onceward/ledger.db")
+	if !ok || path == "" { // the text may hold a password: it isn't repeated
+		return "", errors.New("--ledger is sqlite: and a path, such as sqlite:/var/lib/onceward/ledger.db, or a URL like postgres://user@host:5432/database")
 	}
 	return path, nil
+}
+
+func noLedger(path string) error {
+	return fmt.Errorf("%w: there is no ledger at %s; name the data directory of your server with --data-dir", errRefused, path)
+}
+
+// openStore opens the ledger's database, and makes it where there is none.
+func (f dataFlags) openStore(ctx context.Context, dir string, log *slog.Logger) (ledger.Store, error) {
+	if f.shared() {
+		return postgres.Open(ctx, postgres.Options{URL: f.Ledger, Log: log})
+	}
+	path, err := f.ledgerPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	return sqlite.Open(ctx, path)
 }
 
 // An office is all that the commands work with: the ledger and the outside world.
@@ -106,17 +128,21 @@ func openOffice(ctx context.Context, flags officeFlags, log *slog.Logger, create
 	if err != nil {
 		return nil, err
 	}
-	path, err := flags.ledgerPath(dir)
-	if err != nil {
-		return nil, err
+	if flags.shared() && (os.Getenv("ONCEWARD_SECRET") == "" || os.Getenv("ONCEWARD_SEAL_KEY") == "") {
+		return nil, errors.New("a ledger in PostgreSQL is shared, and so are its secrets: give every server the same ONCEWARD_SECRET and ONCEWARD_SEAL_KEY " +
+			"(each hex: and 64 hexadecimal digits, such as openssl rand -hex 32 makes)")
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !create {
-		return nil, fmt.Errorf("%w: there is no ledger at %s; name the data directory of your server with --data-dir", errRefused, path)
+	if !create && !flags.shared() {
+		if path, err := flags.ledgerPath(dir); err != nil {
+			return nil, err
+		} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, noLedger(path)
+		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("can't make the data directory: %w", err)
 	}
-	store, err := sqlite.Open(ctx, path)
+	store, err := flags.openStore(ctx, dir, log)
 	if err != nil {
 		return nil, err
 	}

@@ -32,8 +32,8 @@ func send(ctx context.Context, conn *pgx.Conn, batch []*task, tokens []int64) ([
 		b.Queue(lockAll, locks)
 	}
 	for _, t := range batch {
-		for _, s := range t.seen {
-			b.Queue(s.query, append([]any{s.text}, s.args...)...)
+		if t.seen != nil {
+			b.Queue(t.seen.query, t.seen.args...)
 		}
 	}
 	first := b.Len()
@@ -42,9 +42,8 @@ func send(ctx context.Context, conn *pgx.Conn, batch []*task, tokens []int64) ([
 		b.Queue(query, args...)
 	}
 	for i, t := range batch {
-		if t.move.Inserts() || t.move.Replans() {
-			// Even an empty payload has its row: it says that the operation is open.
-			b.Queue(seal, t.to.ID, tokens[i], keepEmpty(t.move.Seal()))
+		if t.seals {
+			b.Queue(seal, t.to.ID, tokens[i], t.payload)
 		}
 	}
 	queueLimits(&b, batch, tokens)
@@ -82,10 +81,10 @@ func queueLimits(b *pgx.Batch, batch []*task, tokens []int64) {
 	}
 	var parts []part
 	for i, t := range batch {
-		for _, taking := range t.move.Release() {
+		for _, taking := range t.release {
 			parts = append(parts, part{taking, t.to.ID, tokens[i], true})
 		}
-		for _, taking := range t.move.Reserve() {
+		for _, taking := range t.reserve {
 			parts = append(parts, part{taking, t.to.ID, tokens[i], false})
 		}
 	}
@@ -97,11 +96,4 @@ func queueLimits(b *pgx.Batch, batch []*task, tokens []int64) {
 			b.Queue(take, p.id, p.token, p.Bucket, p.N, p.Max)
 		}
 	}
-}
-
-func keepEmpty(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }

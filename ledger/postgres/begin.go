@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,6 +45,9 @@ func (s *Store) Begin(ctx context.Context, sought ledger.Sought, decide func(led
 		if err != nil || m.IsZero() {
 			return err
 		}
+		if m.Inserts() && found.Operation != nil && found.Operation.Key == m.To().Key {
+			return fmt.Errorf("ledger/postgres: nothing was written: operation %s exists, and the decision was to insert it", found.Operation.ID)
+		}
 		c := changeOf(m)
 		c.restOn(&sought, &found)
 		err = s.queue.write(ctx, c)
@@ -61,44 +65,38 @@ func (s *Store) Begin(ctx context.Context, sought ledger.Sought, decide func(led
 
 // restOn makes the change demand that what was found beside the operation is still so.
 func (c *change) restOn(sought *ledger.Sought, found *ledger.Found) {
-	if !sought.BaseKey.IsZero() {
-		base, content, like := sought.BaseKey[:], orNull(sought.Content), orNull(sought.Alike)
+	byBase := !sought.BaseKey.IsZero()
+	if !byBase && !c.inserts {
+		return // a move of the operation with the key rests on that alone
+	}
+	if byBase {
 		c.locks = append(c.locks, lockOfBase(sought.BaseKey))
-		c.seen = append(c.seen, seen("newest", found.Operation, base))
-		if content != nil {
-			c.seen = append(c.seen, seen("same content", found.SameContent, base, content))
-		}
-		if like != nil {
-			c.locks = append(c.locks, lockOfAlike(sought.Alike, sought.Tenant))
-			c.seen = append(c.seen, seen("alike", found.Alike, base, like, sought.Since, sought.Tenant))
-		}
-		return
+		c.seen = &sight{assertRevisions, append(revisionsOf(sought), mark(found.Operation)+" "+mark(found.SameContent)+" "+mark(found.Alike))}
 	}
-	if c.move.Inserts() && !sought.Alike.IsZero() {
+	if !sought.Alike.IsZero() {
 		c.locks = append(c.locks, lockOfAlike(sought.Alike, sought.Tenant))
-		c.seen = append(c.seen, seen("look-alike", found.Alike, sought.Key.String(), sought.Alike[:], sought.Since, sought.Tenant))
+		if !byBase {
+			c.seen = &sight{assertLookAlike, append(lookAlikesOf(sought), mark(found.Alike))}
+		}
 	}
 }
 
-// asserting are the queries that stop a transaction unless they still find the row that was seen.
-var asserting = map[string]string{
-	"newest":       assert(`base_key = $2 ORDER BY revision DESC LIMIT 1`),
-	"same content": assert(`base_key = $2 AND content_hash = $3 ORDER BY revision DESC LIMIT 1`),
-	"alike":        assert(`base_key <> $2 AND alike = $3 AND created_at > $4 AND tenant = $5 ORDER BY created_at DESC, id DESC LIMIT 1`),
-	"look-alike":   assert(`idempotency_key <> $2 AND alike = $3 AND created_at > $4 AND tenant = $5 ORDER BY created_at DESC, id DESC LIMIT 1`),
+// Queries that undo the transaction unless they find what was seen, and lock that.
+var (
+	assertRevisions = `SELECT ledger_unchanged($6, ` + marking(newest) + ` || ' ' || ` + marking(sameContent) + ` || ' ' || ` + marking(alike) + `)`
+	assertLookAlike = `SELECT ledger_unchanged($5, ` + marking(lookAlike) + `)`
+)
+
+func marking(rows string) string {
+	return `coalesce((SELECT operation_id || '/' || moves FROM agent_operations WHERE ` + rows + ` FOR NO KEY UPDATE), '-')`
 }
 
-func assert(rows string) string {
-	return `SELECT ledger_unchanged($1, (SELECT operation_id || '/' || moves FROM agent_operations WHERE ` + rows + ` FOR NO KEY UPDATE))`
-}
-
-func seen(what string, op *ledger.Operation, args ...any) sight {
-	s := sight{query: asserting[what], args: args}
-	if op != nil {
-		text := fmt.Sprintf("%s/%d", op.ID, op.Moves)
-		s.text = &text
+// mark is what marking makes of an operation.
+func mark(op *ledger.Operation) string {
+	if op == nil {
+		return "-"
 	}
-	return s
+	return op.ID + "/" + strconv.Itoa(op.Moves)
 }
 
 // jitter lets those who got in each other's way come back one after the other.

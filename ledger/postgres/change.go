@@ -12,28 +12,43 @@ import (
 	"github.com/onceward/onceward/ledger"
 )
 
-// A change is a Move, made ready to be carried out.
+// A change takes an operation from one state to the next: a Move, or a burial.
 type change struct {
-	move ledger.Move
-	to   ledger.Operation // of move; kept, for it is large
+	from, to         ledger.Operation
+	inserts, seals   bool
+	payload          []byte // if it seals
+	reserve, release []ledger.Taking
 
 	// What the decision for the move rests on besides the operation itself. locks are taken
-	// first, in ascending order; then every one of seen must still be so.
+	// first, in ascending order; then what was seen must still be so.
 	locks []int64
-	seen  []sight
+	seen  *sight
 
 	// tokens of the tries whose answer was lost: each may have written the move, or may yet.
 	tokens []int64
 }
 
-// A sight is the text that a query gave, nil for none.
+// A sight is a query that undoes the transaction unless it finds what was seen before.
 type sight struct {
 	query string
-	text  *string
 	args  []any
 }
 
-func changeOf(m ledger.Move) *change { return &change{move: m, to: m.To()} }
+func changeOf(m ledger.Move) *change {
+	return &change{
+		from: m.From(), to: m.To(), inserts: m.Inserts(),
+		// Even an empty payload has its row: it says that the operation is open.
+		seals: m.Inserts() || m.Replans(), payload: keepEmpty(m.Seal()),
+		reserve: m.Reserve(), release: m.Release(),
+	}
+}
+
+func keepEmpty(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
 
 // newToken names one try to write something. No two are the same, so that whoever lost the
 // answer knows its own work from another's.
@@ -44,7 +59,7 @@ func byKey(a, b *task) int { return bytes.Compare(a.to.Key[:], b.to.Key[:]) }
 // statement is the statement that writes the move, and its arguments. It changes one row, or
 // none if the operation isn't where the move starts.
 func (c *change) statement(token int64) (string, []any) {
-	from, shape := c.move.From(), moveShape{insert: c.move.Inserts()}
+	shape := moveShape{insert: c.inserts}
 	args := make([]any, 0, len(columns))
 	for i, col := range columns {
 		if shape.insert {
@@ -52,14 +67,14 @@ func (c *change) statement(token int64) (string, []any) {
 				shape.bits |= 1 << i
 				args = append(args, v)
 			}
-		} else if !col.same(&from, &c.to) {
+		} else if !col.same(&c.from, &c.to) {
 			shape.bits |= 1 << i
 			args = append(args, col.value(&c.to))
 		}
 	}
 	args = append(args, token)
 	if !shape.insert {
-		args = append(args, c.to.ID, int32(from.Moves))
+		args = append(args, c.to.ID, int32(c.from.Moves))
 	}
 	return shape.sql(), args
 }

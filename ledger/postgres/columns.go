@@ -87,7 +87,8 @@ type column struct {
 
 // A kind says how a field is kept. A value of nil is NULL, which is also what the
 // column holds if nothing is said; numbers are 0 then. set takes what PostgreSQL sends for a
-// value in its binary format, nil for NULL.
+// value, nil for NULL; the driver asks for the binary format of all types but text, which is the
+// same in both.
 type kind interface {
 	same(a, b *ledger.Operation) bool
 	value(o *ledger.Operation) any

@@ -18,7 +18,7 @@ func (s *Store) Find(ctx context.Context, f ledger.Filter) (found []ledger.Opera
 	query, args := findQuery(&f)
 	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		found = nil
-		rows, err := conn.Query(ctx, query, append([]any{asBinary}, args...)...)
+		rows, err := conn.Query(ctx, query, args...)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func findQuery(f *ledger.Filter) (string, []any) {
 		c.add(`provider = ?`, f.Provider)
 	}
 	if f.Review {
-		c.add(`id IN (SELECT id FROM agent_operations WHERE review_opened_at IS NOT NULL)`)
+		c.add(`review_opened_at IS NOT NULL`)
 	}
 	if f.Approval {
 		c.add(`id IN (SELECT operation FROM sealed_payloads) AND status = 'planned' AND approval_state = 'waiting'`)
@@ -129,5 +129,5 @@ func (c *conditions) due(at time.Time) {
 	c.add(`id IN (SELECT operation FROM sealed_payloads UNION ALL SELECT id FROM agent_operations WHERE next_check_at <= ?)`, at)
 	c.add(`CASE status WHEN 'executing' THEN lease_until <= ?
 		WHEN 'unknown' THEN next_check_at <= ? WHEN 'succeeded' THEN next_check_at <= ?
-		WHEN 'planned' THEN coalesce(expires_at <= ?, false) OR next_check_at <= ? WHEN 'failed_retryable' THEN expires_at <= ? END`, at, at, at, at, at, at)
+		WHEN 'planned' THEN expires_at <= ? OR next_check_at <= ? WHEN 'failed_retryable' THEN expires_at <= ? END`, at, at, at, at, at, at)
 }

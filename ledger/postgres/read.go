@@ -9,29 +9,26 @@ import (
 	"github.com/onceward/onceward/ledger"
 )
 
-// asBinary asks for values in PostgreSQL's binary format, which columns read.
-var asBinary = pgx.QueryResultFormats{pgx.BinaryFormatCode}
-
-// What a decision is made on. Each is one statement, so that it shows one moment.
-var (
-	selectOperation = `SELECT ` + list + ` FROM agent_operations `
-
-	reading = map[string]string{
-		"key":        selectOperation + `WHERE idempotency_key = $1`,
-		"look-alike": selectOperation + `WHERE ` + lookAlike,
-		"revisions": `(SELECT 1, ` + list + ` FROM agent_operations WHERE ` + newest + `) UNION ALL (SELECT 2, ` + list + ` FROM agent_operations WHERE ` + sameContent + `)
-			UNION ALL (SELECT 3, ` + list + ` FROM agent_operations WHERE ` + alike + `)`,
-		"used": `SELECT bucket, used FROM limit_usage WHERE bucket = ANY($1)`,
-	}
-)
-
-// The rows in question.
+// The rows that a decision may rest on. Sought by base key: $1 is that, $2 the content, $3 what
+// look-alikes share, $4 since when, $5 whose. Sought by key: $1 is that, and the last three follow.
 const (
 	newest      = `base_key = $1 ORDER BY revision DESC LIMIT 1`
 	sameContent = `base_key = $1 AND content_hash = $2 ORDER BY revision DESC LIMIT 1`
 	alike       = `base_key <> $1 AND alike = $3 AND created_at > $4 AND tenant = $5 ORDER BY created_at DESC, id DESC LIMIT 1`
 	lookAlike   = `idempotency_key <> $1 AND alike = $2 AND created_at > $3 AND tenant = $4 ORDER BY created_at DESC, id DESC LIMIT 1`
 )
+
+// What a decision is made on. Each is one statement, so that it shows one moment.
+var reading = map[string]string{
+	"key":        selectOperation + `WHERE idempotency_key = $1`,
+	"look-alike": selectOperation + `WHERE ` + lookAlike,
+	"revisions": `(SELECT 1, ` + list + ` FROM agent_operations WHERE ` + newest + `)
+		UNION ALL (SELECT 2, ` + list + ` FROM agent_operations WHERE ` + sameContent + `)
+		UNION ALL (SELECT 3, ` + list + ` FROM agent_operations WHERE ` + alike + `)`,
+	"used": `SELECT bucket, used FROM limit_usage WHERE bucket = ANY($1)`,
+}
+
+var selectOperation = `SELECT ` + list + ` FROM agent_operations `
 
 // find reads what was sought, in one round trip. The statements stand in an order that no write
 // in between can make contradict itself: operations are never taken back, so where none is
@@ -45,28 +42,43 @@ func find(ctx context.Context, conn *pgx.Conn, sought *ledger.Sought) (found led
 		})
 	}
 	if !sought.BaseKey.IsZero() {
-		b.Queue(reading["revisions"], asBinary, sought.BaseKey[:], orNull(sought.Content), orNull(sought.Alike), sought.Since, sought.Tenant).Query(func(rows pgx.Rows) error {
+		b.Queue(reading["revisions"], revisionsOf(sought)...).Query(func(rows pgx.Rows) error {
 			return eachOperation(rows, 1, func(first [][]byte, op *ledger.Operation) error {
-				n, err := integer(first[0])
-				*map[int64]**ledger.Operation{1: &found.Operation, 2: &found.SameContent, 3: &found.Alike}[n] = op
+				place, err := integer(first[0])
+				switch place {
+				case 1:
+					found.Operation = op
+				case 2:
+					found.SameContent = op
+				case 3:
+					found.Alike = op
+				}
 				return err
 			})
 		})
 		return found, conn.SendBatch(ctx, &b).Close()
 	}
 	if !sought.Alike.IsZero() {
-		b.Queue(reading["look-alike"], asBinary, sought.Key.String(), sought.Alike[:], sought.Since, sought.Tenant).Query(one(&found.Alike))
+		b.Queue(reading["look-alike"], lookAlikesOf(sought)...).Query(one(&found.Alike))
 	}
 	if b.Len() == 0 {
-		rows, err := conn.Query(ctx, reading["key"], asBinary, sought.Key.String())
+		rows, err := conn.Query(ctx, reading["key"], sought.Key.String())
 		return found, cmp.Or(err, one(&found.Operation)(rows))
 	}
-	b.Queue(reading["key"], asBinary, sought.Key.String()).Query(one(&found.Operation))
+	b.Queue(reading["key"], sought.Key.String()).Query(one(&found.Operation))
 	err = conn.SendBatch(ctx, &b).Close()
 	if found.Operation != nil {
 		found.Alike = nil
 	}
 	return found, err
+}
+
+func revisionsOf(sought *ledger.Sought) []any {
+	return []any{sought.BaseKey[:], orNull(sought.Content), orNull(sought.Alike), sought.Since, sought.Tenant}
+}
+
+func lookAlikesOf(sought *ledger.Sought) []any {
+	return []any{sought.Key.String(), sought.Alike[:], sought.Since, sought.Tenant}
 }
 
 // orNull is a hash as a parameter; a zero one matches nothing.

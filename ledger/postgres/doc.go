@@ -1,2 +1,0 @@
-package postgres
-import _ "github.com/jackc/pgx/v5/pgxpool"
