@@ -119,10 +119,13 @@ func (l *Ledger) each(ctx context.Context, from, until time.Time, visit func(Ope
 	}
 }
 
-// Seal makes the next checkpoint, if an hour is over that isn't sealed. Several servers may do
+// Seal makes the next checkpoint, if an hour is over that isn't sealed; not while the clocks differ. Several servers may do
 // so: the first one's stands.
 func (l *Ledger) Seal(ctx context.Context) error {
 	l.init()
+	if l.clockOff() || time.Duration(l.skew.Load()) > sealMargin/2 {
+		return nil // the hour that is over here may not be over for the others
+	}
 	until := l.now().Add(-sealMargin).Truncate(sealHour)
 	last, err := l.lastCheckpoint(ctx)
 	if l.Audit == nil || err != nil || !last.Until.Before(until) {

@@ -1,0 +1,52 @@
+package ledger_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward/ledger"
+)
+
+// aClock is a store that several servers share, and whose clock differs from this one's.
+type aClock struct {
+	ledger.Store
+	off time.Duration
+}
+
+func (c *aClock) ClockSkew(context.Context) (time.Duration, error) { return c.off, nil }
+
+// TestClocksThatDiffer: a server whose clock may take another's running attempt for a lapsed one
+// claims nothing, sweeps nothing and seals nothing, and says so.
+func TestClocksThatDiffer(t *testing.T) {
+	inWorld(t, func(t *world) {
+		t.audit = auditor(t.T, "a secret for tests")
+		s := t.start()
+		s.NewID = idNow
+		clock := &aClock{Store: s.Store, off: -(lease-deadline)/2 - time.Microsecond}
+		t.provider.will(losesReply, losesReply)
+		op := s.call(strictly("a", theArgs)).Operation
+		pass(2 * time.Hour)
+		s.Store = clock
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); s.Run(ctx, time.Minute) }()
+		pass(time.Second)
+		if r := s.refused(strictly("b", theArgs)); r.Code != ledger.LedgerUnavailable {
+			t.Errorf("a new call is refused with %q", r.Code)
+		}
+		t.wantStatus(op.ID, ledger.Unknown, "", 1)
+		if sealed, err := t.store.Recall(t.Context(), "checkpoint:1"); err != nil || sealed != nil || t.alarmed("clock_skew") != 1 {
+			t.Errorf("checkpoint %s, %v, %d alarms; want none and one alarm", sealed, err, t.alarmed("clock_skew"))
+		}
+		clock.off = (lease - deadline) / 2
+		pass(2 * time.Minute)
+		t.want(s.call(strictly("a", theArgs)), ledger.AnswerSucceeded, 1)
+		t.want(s.call(strictly("b", theArgs)), ledger.AnswerUnknown, 2)
+		if sealed, err := t.store.Recall(t.Context(), "checkpoint:1"); err != nil || sealed == nil {
+			t.Errorf("no checkpoint after the clocks agreed, %v", err)
+		}
+		stop()
+		<-done
+	})
+}
