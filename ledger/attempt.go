@@ -139,7 +139,7 @@ func (l *Ledger) retryUntil(op Operation) time.Time {
 
 // doubt records an open outcome, with what can be done about it next.
 func (l *Ledger) doubt(op Operation, f Finding, now time.Time, note Note) (Move, error) {
-	actor := l.Actors[op.Action]
+	actor, _ := l.actor(op.Action)
 	asked := op
 	asked.ErrorCode = f.Code
 	if actor.Lookup == nil {

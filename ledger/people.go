@@ -112,7 +112,8 @@ func (l *Ledger) stillRunning(op Operation, now time.Time) error {
 	if op.Attempts == 0 || op.UnsettledSince.IsZero() && op.Status != Executing {
 		return nil
 	}
-	until := op.absenceCounts(l.Actors[op.Action].Promise)
+	actor, _ := l.actor(op.Action)
+	until := op.absenceCounts(actor.Promise)
 	if now.Before(until) {
 		return &DecisionError{op.ID, "a request may still be running at the provider until " + until.Format(time.RFC3339) + "; decide after that"}
 	}
@@ -209,6 +210,9 @@ func (l *Ledger) decision(ctx context.Context, name string, who Person, decide f
 	l.init()
 	if err := who.check(); err != nil {
 		return Operation{}, err
+	}
+	if l.checkClock(ctx); l.clockOff() {
+		return Operation{}, &DecisionError{name, "this machine's clock and the database's differ too much to tell what is over; set the clock first"}
 	}
 	op, err := l.find(ctx, name)
 	if err != nil {

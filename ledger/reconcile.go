@@ -33,7 +33,7 @@ func (l *Ledger) reconcile(ctx context.Context, op Operation, onDemand bool) (Op
 	if err != nil {
 		return op, err
 	}
-	actor, ok := l.Actors[op.Action]
+	actor, ok := l.actor(op.Action)
 	switch {
 	case op.Status == Succeeded:
 		return l.watch(ctx, op, actor)

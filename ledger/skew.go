@@ -56,6 +56,19 @@ func (l *Ledger) clockOff() bool {
 	return false
 }
 
+// actor is who serves an action type. Where several machines share the ledger, their clocks may differ
+// by what clockOff tolerates, each way: what one of them counts from a lease or from the first request
+// waits so much longer.
+func (l *Ledger) actor(action string) (Actor, bool) {
+	a, ok := l.Actors[action]
+	if _, shared := l.Store.(Clocked); shared {
+		tolerated := a.Promise.Lease - a.Promise.Deadline
+		a.Promise.Settle += tolerated
+		a.Promise.Margin += tolerated
+	}
+	return a, ok
+}
+
 func clocksDiffer() *Refusal {
 	return &Refusal{Code: LedgerUnavailable, RetryAfter: time.Minute,
 		Message: "This server's clock and the ledger's differ too much, so nothing was done. Set the clock; the same call can then be made again."}

@@ -50,3 +50,27 @@ func TestClocksThatDiffer(t *testing.T) {
 		<-done
 	})
 }
+
+// TestSharedClocksAreToleratedTwice: where several machines share the ledger, one clock may be behind
+// and the other ahead. What was proven absent a moment after the lease could still be on its way.
+func TestSharedClocksAreToleratedTwice(t *testing.T) {
+	inWorld(t, func(t *world) {
+		t.provider.is(false, true)
+		t.provider.will(losesRequest)
+		s := t.start()
+		s.Store = &aClock{Store: s.Store}
+		op := s.call(strictly("a", theArgs)).Operation
+		before := anna
+		pass(lease + settle + lag)
+		s.sweep()
+		if requests, _ := t.provider.tally(); requests != 1 {
+			t.Fatalf("%d requests as soon as one clock says that absence counts; the other may be behind", requests)
+		}
+		if _, err := s.Resolve(t.Context(), op.ID, ledger.Drop, "", 1, before); err == nil {
+			t.Error("a person's no was taken that early")
+		}
+		pass(lease - deadline)
+		s.sweep()
+		t.wantStatus(op.ID, ledger.Succeeded, "", 1)
+	})
+}

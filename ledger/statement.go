@@ -303,7 +303,7 @@ func (r *statementReader) judge(op Operation, ordered amount, shown bool) Statem
 		}
 		return seen
 	}
-	actor, served := r.ledger.Actors[op.Action] // where nobody serves it, nobody knows how long a request may run
+	actor, served := r.ledger.actor(op.Action) // where nobody serves it, nobody knows how long a request may run
 	switch {
 	case len(named) > 0:
 		return unchanged("pending")
