@@ -20,11 +20,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/onceward/onceward/intent"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/providers"
 	"github.com/onceward/onceward/providers/sandbox"
-	"github.com/onceward/onceward/tools"
 	"github.com/onceward/onceward/transport"
 )
 
@@ -191,16 +189,7 @@ func serveIdle(ctx context.Context) (err error) {
 	idle := idleProvider{o.sandbox}
 	actor, _ := providers.Actor(sandbox.Name, idle.Scope(), providers.RefundCreate, idle)
 	o.ledger.Actors[providers.RefundCreate], o.providers[providers.RefundCreate] = actor, idle
-	o.ledger.Policy.AnswerWithin = c.AnswerWithin
-	set, err := tools.New(o.ledger, tools.Options{Mode: intent.Strict, Secret: o.secret, Providers: o.providers, Log: log})
-	if err != nil {
-		return err
-	}
-	m, err := newMCPServer(set, front.Calls, log)
-	if err != nil {
-		return err
-	}
-	return c.serve(ctx, o.ledger, m, front, s, log)
+	return c.open(ctx, o, front, s, log)
 }
 
 // An addressLog waits for the address at which a server says that it listens, and lets

@@ -25,7 +25,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
 
-const providersDoc = "docs/providers.md"
+const (
+	providersDoc = "docs/providers.md"
+	policyDoc    = "docs/policy.md"
+)
 
 // documented are the YAML examples of the documentation, in its order.
 func documented(t *testing.T, doc []byte) []string {
@@ -52,6 +55,16 @@ func loaded(t *testing.T, text string) (*configuration, error) {
 		text = strings.ReplaceAll(text, "/etc/onceward", filepath.ToSlash(dir))
 	}
 	file := filepath.Join(dir, "onceward.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return configFlags{Config: file}.read()
+}
+
+// loadedQuietly reads a configuration that names no secrets, also in parallel tests.
+func loadedQuietly(t *testing.T, text string) (*configuration, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "onceward.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -176,14 +189,31 @@ func short(d time.Duration) string {
 // TestWrongConfigurations: each is refused with the file, the line and what to do.
 func TestWrongConfigurations(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"an unknown key":             {"tools:\n  refund: {provider: sandbox}\nlimits: 5\n", `[3:1] unknown field "limits"`},
+		"an unknown key":             {"tools:\n  refund: {provider: sandbox}\nlimits: 5\n", `onceward.yaml:3: unknown field "limits"`},
 		"an unknown tool":            {"tools:\n  refunds: {provider: sandbox}\n", ":2: tools.'refunds': there is no such tool"},
 		"an unknown provider":        {"tools:\n  refund: {provider: stirpe}\n", `:2: tools.'refund'.provider: there is no provider "stirpe"`},
 		"a provider without section": {"tools:\n  refund: {provider: stripe}\n", "no section providers.stripe"},
 		"one that can't serve it":    {"tools:\n  email.send: {provider: stripe}\nproviders:\n  stripe: {api_key_env: X_KEY}\n", ":2: tools.'email.send'.provider: stripe doesn't serve email.send"},
 		"a missing secret":           {"tools:\n  refund: {provider: stripe}\nproviders:\n  stripe: {}\n", ":4: providers.stripe: stripe: api_key is missing"},
 		"http off this machine":      {"tools:\n  refund: {provider: stripe}\nproviders:\n  stripe: {api_key_env: X_KEY, endpoint: 'http://api.example.com'}\n", "begins with https://"},
-		"unverifiable, unsaid":       {"tools:\n  email.send: {provider: smtp}\nproviders:\n  smtp: {host: m.example.com, from: a@example.com}\n", ":2: tools.'email.send'.provider: smtp knows neither keys nor look-ups"},
+		"unverifiable, never asked":  {"tools:\n  email.send:\n    provider: smtp\n    approval: never\nproviders:\n  smtp: {host: m.example.com, from: a@example.com}\n", ":4: tools.'email.send'.approval: the provider knows neither keys nor look-ups"},
+		"a negative limit":           {"tools:\n  refund:\n    limits:\n      per_run: {count: -1}\n", ":4: tools.'refund'.limits.per_run.count: a limit is at least 1"},
+		"no such currency":           {"tools:\n  refund:\n    approval:\n      above:\n        USD: '5'\n        XXQ: '5'\n", ":6: tools.'refund'.approval.above.XXQ: there is no such currency"},
+		"a currency twice":           {"tools:\n  refund:\n    approval:\n      above:\n        USD: '5'\n        USD: '9'\n", `:6: mapping key "USD" already defined`},
+		"money without quotes":       {"tools:\n  refund:\n    approval:\n      above:\n        USD: 5.10\n", `:5: an amount of money is a string: write it in quotes, "5.10"`},
+		"overlapping rules":          {"tools:\n  refund:\n    limits:\n      per_day: {count: 5}\n      per_tenant: {count: 5}\n", ":5: tools.'refund'.limits.per_tenant.count: it is never reached"},
+		"an unknown condition":       {"tools:\n  refund:\n    approval:\n      over: {USD: '5'}\n", `:4: unknown field "over"`},
+		"a domain in a list":         {"tools:\n  email.send:\n    approval:\n      recipients_outside:\n      - example.com\n      - '@example.org'\n", ":6: tools.'email.send'.approval.recipients_outside[1]: it isn't a domain"},
+		"the provider's lease":       {"tools:\n  refund:\n    deadline: 10h\n", ":3: tools.'refund'.deadline: the provider's lease is"},
+		"money elicited":             {"tools:\n  refund:\n    approval: always\n    elicit: true\n", ":4: tools.'refund'.elicit: refund moves money"},
+		"neither true nor false":     {"tools:\n  email.send:\n    elicit: 'true'\n", ":3: it is true or false, without quotes"},
+		"a template twice":           {"tools:\n  email.send:\n    templates: [a, b, a]\n", ":3: tools.'email.send'.templates[2]: it is empty, or stands there twice"},
+		"no such zone":               {"tools: {}\ntime_zone: Europe/Berln\n", ":2: time_zone: there is no such time zone"},
+		"this machine's zone":        {"time_zone: Local\n", ":1: time_zone: there is no such time zone"},
+		"two documents":              {"tools: {}\n---\ntools: {refund: {approval: always}}\n", "2 YAML documents"},
+		"alarms in clear":            {"alarms:\n  webhook: {url: 'http://hooks.example.com/', secret_env: X_KEY}\n", ":2: alarms.webhook.url: it begins with https://"},
+		"alarms unsigned":            {"alarms:\n  webhook: {url: 'https://hooks.example.com/'}\n", ":2: alarms.webhook: the secret that signs"},
+		"a secret in the file":       {"tools:\n  refund: {provider: stripe}\nproviders:\n  stripe: {api_key: sk_test_an_example}\n", `:4: unknown field "api_key"`},
 		"templates elsewhere":        {"tools:\n  refund: {templates: [a]}\n", "only email.send has templates"},
 		"not YAML":                   {"tools: [\n", "onceward.yaml"},
 	} {
@@ -192,7 +222,7 @@ func TestWrongConfigurations(t *testing.T) {
 			made := map[string]realProvider{}
 			for _, action := range actions {
 				if err == nil {
-					_, _, err = c.provider(action, made)
+					err = served(c, action, made)
 				}
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -203,6 +233,25 @@ func TestWrongConfigurations(t *testing.T) {
 			}
 		})
 	}
+}
+
+// served makes an action type's provider and its policy, as serve does.
+func served(c *configuration, action string, made map[string]realProvider) error {
+	_, p, err := c.provider(action, made)
+	if err != nil {
+		return err
+	}
+	traits := provesAll
+	if p != nil {
+		traits, _ = p.Traits(action)
+	}
+	_, err = c.policy(action, traits)
+	return err
+}
+
+// provesAll are the traits of a provider like the sandbox.
+var provesAll = providers.Traits{
+	Deadline: 5 * time.Second, Lease: 10 * time.Second, Key: providers.KeyInHeader, Lookup: providers.LookupByKey, ProvesAbsence: true,
 }
 
 // TestRealProviderAfterADryRun: a ledger with sandbox operations is no place for real ones.

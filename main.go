@@ -28,8 +28,10 @@ const (
 type commandLine struct {
 	Serve      serveCommand      `cmd:"" help:"Serve the tools to an MCP client."`
 	Demo       demoCommand       `cmd:"" help:"Show what happens when replies are lost, processes killed and arguments reworded."`
+	Config     configCommand     `cmd:"" help:"See what a configuration means."`
 	Operations operationsCommand `cmd:"" help:"See and decide operations."`
 	Sandbox    sandboxCommand    `cmd:"" help:"See what the sandbox has done."`
+	Console    consoleCommand    `cmd:"" help:"Open the web page on which people decide, for a server on stdio."`
 	Approvers  approversCommand  `cmd:"" help:"Say who may decide."`
 	Audit      auditCommand      `cmd:"" help:"Prove that the history is whole, or export it."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

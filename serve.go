@@ -22,6 +22,7 @@ const drainFor = 60 * time.Second
 type serveCommand struct {
 	officeFlags
 	logFlags
+	approverFlags
 	Transport      string        `env:"ONCEWARD_TRANSPORT" enum:"stdio,http,sse" default:"stdio" help:"How clients connect: ${enum}."`
 	Addr           string        `env:"ONCEWARD_ADDR" default:"127.0.0.1:8931" placeholder:"HOST:PORT" help:"Where http and sse listen."`
 	Tokens         string        `env:"ONCEWARD_TOKENS" placeholder:"FILE" help:"Bearer tokens: lines of a tenant and a token's SHA-256. Needed off loopback."`
@@ -51,33 +52,66 @@ func (c serveCommand) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.close()) }()
-	if err := errors.Join(checkTenants(ctx, o.store, front.Tokens), o.checkDryRun(ctx)); err != nil {
-		return err
-	}
-	o.ledger.Policy.AnswerWithin = c.AnswerWithin
-	if c.Identity == "workflow" && c.WorkflowID == "" && c.Transport == "stdio" {
-		log.Warn("--identity workflow without --workflow-id: only calls that carry a whole intent will be served")
-	}
-	set, err := tools.New(o.ledger, tools.Options{
-		Mode: intent.Mode(c.Identity), Secret: o.secret, Scope: intent.Scope{WorkflowID: c.WorkflowID, RunID: c.RunID},
-		Providers: o.providers, Templates: o.config.Tools[providers.EmailSend].Templates, DottedNames: c.ToolNames == "dotted", Log: log,
-	})
+	return c.open(ctx, o, front, s, log)
+}
+
+// open checks what an office must not be opened with, and serves it.
+func (c serveCommand) open(ctx context.Context, o *office, front transport.FrontOptions, s streams, log *slog.Logger) error {
+	approvers, err := c.read(o.dir)
 	if err != nil {
 		return err
 	}
-	mcp, err := newMCPServer(set, front.Calls, log)
+	if err := errors.Join(checkTenants(ctx, o.store, front.Tokens), o.checkDryRun(ctx), checkApprovers(approvers, front.Tokens)); err != nil {
+		return err
+	}
+	o.ledger.Policy.AnswerWithin = c.AnswerWithin
+	obs, err := o.observe(ctx, c.Transport != "stdio")
+	if err != nil {
+		return err
+	}
+	if c.Transport != "stdio" {
+		front.Metrics = obs.telemetry.Handler()
+		if front.Console, err = o.page(approvers, obs.alarms); err != nil {
+			return err
+		}
+	}
+	if c.Identity == "workflow" && c.WorkflowID == "" && c.Transport == "stdio" {
+		log.Warn("--identity workflow without --workflow-id: only calls that carry a whole intent will be served")
+	}
+	set, err := o.tools(obs.telemetry.Ledger(o.ledger), c)
+	if err != nil {
+		return err
+	}
+	mcp, err := newMCPServer(set, front.Calls, log, server.WithToolHandlerMiddleware(obs.calls))
 	if err != nil {
 		return err
 	}
 	o.announce(log)
-	return c.serve(ctx, o.ledger, mcp, front, s, log)
+	return c.serve(ctx, o.ledger, mcp, front, obs, s, log)
+}
+
+// tools are the tools, under the policies that hold for them.
+func (o *office) tools(l tools.Ledger, c serveCommand) (*tools.Set, error) {
+	options := tools.Options{
+		Mode: intent.Mode(c.Identity), Secret: o.secret, Scope: intent.Scope{WorkflowID: c.WorkflowID, RunID: c.RunID},
+		Providers: o.providers, Templates: o.config.Tools[providers.EmailSend].Templates, DottedNames: c.ToolNames == "dotted", Log: o.log,
+		Approval:   func(action string, args providers.Arguments) string { return o.policies[action].NeedsApproval(args) },
+		LookAlikes: map[string]bool{}, Elicit: map[string]bool{},
+	}
+	for action, laid := range o.policies {
+		options.LookAlikes[action], options.Elicit[action] = laid.LookAlikes(), laid.Elicit
+	}
+	return tools.New(l, options)
 }
 
 // serve runs the transport and the sweep side by side, and ends both in order.
-func (c serveCommand) serve(ctx context.Context, l *ledger.Ledger, m *server.MCPServer, front transport.FrontOptions, s streams, log *slog.Logger) error {
+func (c serveCommand) serve(ctx context.Context, l *ledger.Ledger, m *server.MCPServer, front transport.FrontOptions, obs *observers, s streams, log *slog.Logger) error {
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	swept := make(chan struct{})
 	go func() { defer close(swept); l.Run(sweeping, c.ReconcileEvery) }()
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	watched := make(chan struct{})
+	go func() { defer close(watched); obs.run(watching, l) }()
 	stopClaims := context.AfterFunc(ctx, l.Close)
 	defer stopClaims()
 
@@ -98,6 +132,9 @@ func (c serveCommand) serve(ctx context.Context, l *ledger.Ledger, m *server.MCP
 		log.Warn("something was still under way when the time to end was over; the next server settles it")
 	}
 	<-swept
+	stopWatching()
+	<-watched
+	obs.end(drain, log)
 	return err
 }
 
@@ -138,17 +175,17 @@ func checkTenants(ctx context.Context, s ledger.Store, tokens *transport.Tokens)
 	return errors.New("this ledger has operations without a tenant; mark the tenant they belong to with a * in the tokens file, or use another ledger")
 }
 
-func newMCPServer(set *tools.Set, calls *transport.InFlight, log *slog.Logger) (*server.MCPServer, error) {
+func newMCPServer(set *tools.Set, calls *transport.InFlight, log *slog.Logger, more ...server.ServerOption) (*server.MCPServer, error) {
 	hooks := new(server.Hooks)
 	hooks.AddOnRequestInitialization(transport.StrictJSON(func(raw []byte) error { return intent.CheckMessage(raw, intent.KnownMembers) }))
 	hooks.AddBeforeCallTool(transport.DottedNames(set.Names()))
-	m := server.NewMCPServer("onceward", versionText(),
+	m := server.NewMCPServer("onceward", versionText(), append([]server.ServerOption{
 		server.WithToolCapabilities(false),
 		server.WithHooks(hooks),
 		server.WithToolHandlerMiddleware(transport.HidePanics(log)),
 		server.WithToolHandlerMiddleware(calls.Wrap),
 		server.WithInstructions("Each tool acts at most once per business action. Repeating a call is safe: it returns the first result. A status of unknown is not a failure: don't try another way."),
-	)
+	}, more...)...)
 	return m, set.Register(m)
 }
 

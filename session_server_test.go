@@ -18,9 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/onceward/onceward/intent"
 	"github.com/onceward/onceward/providers/sandbox"
-	"github.com/onceward/onceward/tools"
 	"github.com/onceward/onceward/transport"
 )
 
@@ -227,10 +225,7 @@ func handlerFor(ctx context.Context, c serveCommand, o *office, front transport.
 // connect is the wiring of serve, for an office that a test has changed.
 func connect(c serveCommand, o *office, front transport.FrontOptions, log *slog.Logger) (*server.MCPServer, error) {
 	o.ledger.Policy.AnswerWithin = c.AnswerWithin
-	set, err := tools.New(o.ledger, tools.Options{
-		Mode: intent.Mode(c.Identity), Secret: o.secret, Scope: intent.Scope{WorkflowID: c.WorkflowID, RunID: c.RunID},
-		Providers: o.providers, DottedNames: c.ToolNames == "dotted", Log: log,
-	})
+	set, err := o.tools(o.ledger, c)
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,15 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/ledger/postgres"
 	"github.com/onceward/onceward/ledger/sqlite"
+	"github.com/onceward/onceward/policy"
 	"github.com/onceward/onceward/providers"
 	"github.com/onceward/onceward/providers/sandbox"
+	"github.com/onceward/onceward/telemetry"
 )
 
 // dataFlags say where things are kept.
@@ -37,10 +40,11 @@ func (f logFlags) logger(s streams) *slog.Logger {
 		level = slog.LevelInfo
 	}
 	o := &slog.HandlerOptions{Level: level}
+	var h slog.Handler = slog.NewTextHandler(s.err, o)
 	if f.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(s.err, o))
+		h = slog.NewJSONHandler(s.err, o)
 	}
-	return slog.New(slog.NewTextHandler(s.err, o))
+	return slog.New(telemetry.LogHandler(h))
 }
 
 // dir is the data directory.
@@ -104,6 +108,7 @@ type office struct {
 	store     ledger.Store
 	secret    ledger.Secret
 	providers map[string]providers.Provider // by action type
+	policies  map[string]*policy.Policy     // by action type
 	sandbox   *sandbox.Sandbox              // nil where real providers serve all tools
 	config    *configuration
 	dir       string // the data directory
@@ -157,8 +162,11 @@ func openOffice(ctx context.Context, flags officeFlags, log *slog.Logger, create
 	if err != nil {
 		return nil, err
 	}
-	o.ledger = &ledger.Ledger{Store: store, Sealer: sealer, Audit: ledger.NewAuditor(o.secret), Log: log, Actors: map[string]ledger.Actor{}}
-	o.providers = map[string]providers.Provider{}
+	o.ledger = &ledger.Ledger{
+		Store: store, Sealer: sealer, Audit: ledger.NewAuditor(o.secret), Log: log,
+		Actors: map[string]ledger.Actor{}, Rules: map[string]ledger.Rules{}, Policy: ledger.Policy{ReviewOverdue: time.Duration(config.ReviewOverdue)},
+	}
+	o.providers, o.policies = map[string]providers.Provider{}, map[string]*policy.Policy{}
 	return o, o.hire(ctx, flags.sandboxFlags, dir)
 }
 
@@ -171,22 +179,34 @@ func (o *office) hire(ctx context.Context, box sandboxFlags, dir string) error {
 			return err
 		}
 		if real != nil {
-			o.employ(action, name, o.scope(real), real)
-			continue
-		}
-		if o.sandbox == nil {
-			if o.sandbox, err = box.open(ctx, dir); err != nil {
-				return err
+			err = o.employ(action, name, o.scope(real), real)
+		} else {
+			if o.sandbox == nil {
+				if o.sandbox, err = box.open(ctx, dir); err != nil {
+					return err
+				}
 			}
+			err = o.employ(action, name, o.sandbox.Scope(), o.sandbox)
 		}
-		o.employ(action, name, o.sandbox.Scope(), o.sandbox)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (o *office) employ(action, name, scope string, p providers.Provider) {
-	o.ledger.Actors[action], _ = providers.Actor(name, scope, action, p)
-	o.providers[action] = p
+// employ has a provider serve an action type, under what the configuration lays down for it.
+func (o *office) employ(action, name, scope string, p providers.Provider) error {
+	traits, _ := p.Traits(action)
+	actor, _ := providers.Actor(name, scope, action, p)
+	laid, err := o.config.policy(action, traits)
+	if err != nil {
+		return err
+	}
+	actor.Promise = laid.Promise(actor.Promise)
+	o.ledger.Actors[action], o.ledger.Rules[action] = actor, laid.Rules
+	o.providers[action], o.policies[action] = p, laid
+	return nil
 }
 
 // scope tells a provider's endpoint, account and credential apart from others, and gives

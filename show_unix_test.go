@@ -45,12 +45,8 @@ func serveAndStop(args []string) int {
 		if err != nil {
 			return err
 		}
-		o.ledger.Store = &stoppingStore{Store: o.store}
-		m, err := connect(c, o, front, log)
-		if err != nil {
-			return err
-		}
-		if err := c.serve(ctx, o.ledger, m, front, s, log); err != nil {
+		o.store = &stoppingStore{Store: o.store}
+		if err := c.open(ctx, o, front, s, log); err != nil {
 			return err
 		}
 		return o.close()

@@ -177,7 +177,7 @@ func (d *decider) operation(k Key, revision int) Operation {
 func (d *decider) claimNew(op Operation, alike string) (decision, Move, error) {
 	right, refusal := d.right(op)
 	if refusal != nil {
-		return decision{next: refuse, op: op, refusal: refusal}, Move{}, nil
+		return decision{next: refuse, op: Operation{Action: op.Action}, refusal: refusal}, Move{}, nil // there is none with this id
 	}
 	sealed, err := d.seal(op)
 	if err != nil {
@@ -189,6 +189,7 @@ func (d *decider) claimNew(op Operation, alike string) (decision, Move, error) {
 func (d *decider) claim(op Operation) (decision, Move, error) {
 	right, refusal := d.right(op)
 	if refusal != nil {
+		refusal.OperationID = op.ID
 		return decision{next: refuse, op: op, refusal: refusal}, Move{}, nil
 	}
 	return d.moved(decision{next: attempt, ignored: d.ignored(op)})(op.Claim(right, Note{d.by("call"), "claimed", nil}))

@@ -226,7 +226,7 @@ func (r Rules) buckets(op Operation, now time.Time) []string {
 }
 
 func (r Rules) exceeded(op Operation, l Limit, now time.Time) *Refusal {
-	refusal := &Refusal{Code: LimitExceeded, OperationID: op.ID, Fields: []string{"limits." + l.String()}}
+	refusal := &Refusal{Code: LimitExceeded, Fields: []string{"limits." + l.String()}}
 	frees := "It frees only if one of them is proven not to have happened, or if an operator raises the limit."
 	if l.Scope == PerDay || l.Scope == PerTenant {
 		midnight := r.midnight(now)

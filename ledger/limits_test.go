@@ -28,6 +28,9 @@ func (w *world) wantExceeded(s *server, r ledger.Request, field string) *ledger.
 	w.Helper()
 	before := w.provider.count()
 	refusal := s.refused(r)
+	if found, err := w.store.Find(w.Context(), ledger.Filter{ID: refusal.OperationID}); err != nil || refusal.OperationID != "" && len(found) != 1 {
+		w.Errorf("the refusal names an operation that isn't there: %s, %v", refusal.OperationID, err)
+	}
 	if refusal.Code != ledger.LimitExceeded || len(refusal.Fields) != 1 || refusal.Fields[0] != field || w.provider.count() != before {
 		w.Errorf("refused with %q %v, want limit_exceeded of %s and no effect", refusal.Code, refusal.Fields, field)
 	}

@@ -46,7 +46,7 @@ func (l *Ledger) Resolve(ctx context.Context, name string, what Resolution, prov
 			return Move{}, &DecisionError{op.ID, fmt.Sprintf("it has %d attempts by now, and you decided about %d; look at it again", op.Attempts, attempt)}
 		}
 		if op.Status == Executing && now.Before(op.LeaseUntil) {
-			return Move{}, &DecisionError{op.ID, "an attempt is under way until " + op.LeaseUntil.Format(time.RFC3339) + "; decide after that"}
+			return Move{}, &DecisionError{op.ID, "an attempt is under way until " + op.LeaseUntil.Format(time.RFC3339) + "; look again after that, then decide"}
 		}
 		switch what {
 		case Happened:
@@ -115,7 +115,7 @@ func (l *Ledger) stillRunning(op Operation, now time.Time) error {
 	actor, _ := l.actor(op.Action)
 	until := op.absenceCounts(actor.Promise)
 	if now.Before(until) {
-		return &DecisionError{op.ID, "a request may still be running at the provider until " + until.Format(time.RFC3339) + "; decide after that"}
+		return &DecisionError{op.ID, "a request may still be running at the provider until " + until.Format(time.RFC3339) + "; look again after that, then decide"}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type FrontOptions struct {
 	bodyLimit      int64         // bytes; 0 means 1 MiB
 	bodyTime       time.Duration // to send a body in; 0 means 30 s
 	Calls          *InFlight
+	Console        http.Handler // serves /console, for people; it has a login of its own. nil: there is none
+	Metrics        http.Handler // serves /metrics: with any known token, or from loopback. nil: there is none
 	Log            *slog.Logger
 }
 
@@ -87,6 +90,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, r, http.StatusForbidden, "this server doesn't answer under this host name; if it should, start it with --allowed-hosts")
 		return
 	}
+	if f.o.Console != nil && (r.URL.Path == "/console" || strings.HasPrefix(r.URL.Path, "/console/")) {
+		f.o.Console.ServeHTTP(w, r) // its own pages post to it, which it checks
+		return
+	}
 	if !f.origins.allow(r.Header.Values("Origin")) {
 		f.refuse(w, r, http.StatusForbidden, "requests from web pages of this origin are refused; if they should be served, start the server with --allowed-origins")
 		return
@@ -100,6 +107,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller, ok := f.caller(r)
+	if f.o.Metrics != nil && r.URL.Path == "/metrics" && (ok || fromLoopback(r)) {
+		f.o.Metrics.ServeHTTP(w, r)
+		return
+	}
 	if !ok {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		f.refuse(w, r, http.StatusUnauthorized, "a known bearer token is needed: send Authorization: Bearer TOKEN")
@@ -149,6 +160,12 @@ func (f *front) caller(r *http.Request) (tools.Caller, bool) {
 		return tools.Caller{}, false
 	}
 	return f.o.Tokens.tenant(strings.TrimSpace(token))
+}
+
+// fromLoopback reports whether a request comes from this machine.
+func fromLoopback(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && from.Addr().Unmap().IsLoopback()
 }
 
 // refuse answers a request that goes no further. What it says is about the

@@ -59,3 +59,16 @@ func serveListener(ctx context.Context, ln net.Listener, h http.Handler, calls *
 	}
 	return nil
 }
+
+// ListenAndServePage serves the front's console alone, until ctx ends. listening is told the
+// address.
+func ListenAndServePage(ctx context.Context, addr string, o FrontOptions, listening func(address string)) error {
+	o = o.withDefaults()
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; choose another address with --addr", addr, err)
+	}
+	listening(ln.Addr().String())
+	h := newMessageFront(o, func(w http.ResponseWriter, r *http.Request, _ message) { http.NotFound(w, r) })
+	return serveListener(ctx, ln, h, o.Calls, time.Second)
+}

@@ -30,6 +30,18 @@ type tokenEntry struct {
 	tenant string
 }
 
+// Hashes are the tokens' SHA-256, in hexadecimal.
+func (t *Tokens) Hashes() []string {
+	if t == nil {
+		return nil
+	}
+	hashes := make([]string, len(t.entries))
+	for i, e := range t.entries {
+		hashes[i] = hex.EncodeToString(e.hash[:])
+	}
+	return hashes
+}
+
 var tenantName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // ReadTokens reads a tokens file: one `tenant sha256-hex-of-token` a line, a *
