@@ -65,19 +65,19 @@ type stoppingStore struct {
 	stopped bool // calls of this test come one by one
 }
 
-func (s *stoppingStore) Sealed(ctx context.Context, operationID string) ([]byte, error) {
-	sealed, err := s.Store.Sealed(ctx, operationID)
+func (s *stoppingStore) Begin(ctx context.Context, sought ledger.Sought, decide func(ledger.Found) (ledger.Move, error)) error {
+	err := s.Store.Begin(ctx, sought, decide)
 	if err != nil || s.stopped {
-		return sealed, err
+		return err
 	}
 	s.stopped = true
 	awake := make(chan os.Signal, 1)
 	signal.Notify(awake, syscall.SIGCONT)
 	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
-		return nil, err
+		return err
 	}
 	<-awake // the stop may take a moment to reach this thread
-	return sealed, nil
+	return nil
 }
 
 // A worker that sleeps for longer than its lease has lost its turn: another server has

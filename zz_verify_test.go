@@ -1,3 +1,3 @@
 package main
 import ("testing";"os")
-func TestZZ(t *testing.T){ for _, a := range [][]string{{"webhook","refund"},{"smtp","email.send"},{"stripe","refund"},{"resend","email.send"},{"tbank","payment_order.create"}} { if w := os.Getenv("ONLY"); w != "" && w != a[0] { continue }; out,err:=runVerify(t,"--config","/tmp/vy/"+a[0]+".yaml","--action",a[1]); t.Logf("%s\n%v",out,err) } }
+func TestZZ(t *testing.T){ for _, a := range [][]string{{"stripe","refund"}} { if w := os.Getenv("ONLY"); w != "" && w != a[0] { continue }; out,err:=runVerify(t,"--config","/tmp/vy/"+a[0]+".yaml","--action",a[1]); t.Logf("%s\n%v",out,err) } }

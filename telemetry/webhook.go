@@ -112,7 +112,7 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 			TLSHandshakeTimeout: webhookTry,
 			DisableKeepAlives:   true,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return nil },
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       webhookTry,
 	}
 	return w, nil

@@ -170,7 +170,13 @@ func TestAWebhookGoesNowhereElse(t *testing.T) {
 		logged := make(logLines, 10)
 		w := start(t, telemetry.WebhookOptions{URL: test.url, Log: slog.New(slog.NewTextHandler(logged, nil))})
 		w.Alarm(lateSuccess)
-		line := <-logged
+		var line string
+		select {
+		case line = <-logged:
+		case p := <-elsewhere:
+			t.Errorf("%s led to somebody else, who got %s", test.why, p.body)
+			continue
+		}
 		if !strings.Contains(line, test.why) || strings.Contains(line, "a-secret-path") || strings.Contains(line, string(webhookSecret)) {
 			t.Errorf("logged %s, want %q and no secret", line, test.why)
 		}

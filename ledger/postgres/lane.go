@@ -31,7 +31,7 @@ const (
 func (s *Store) carry(batch []*task) {
 	slices.SortFunc(batch, byKey)
 	lost := earlierLoss(batch)
-	deadline := time.Now().Add(settleWithin)
+	deadline := time.Now().Add(s.settleWithin)
 	for try := 1; ; try++ {
 		moved, err := s.try(batch)
 		if err == nil {

@@ -34,7 +34,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, openError(config.ConnConfig, err)
 	}
-	s := &Store{pool: pool, roundTrip: o.StatementTimeout + answerMargin, connect: o.ConnectTimeout}
+	s := &Store{pool: pool, roundTrip: o.StatementTimeout + answerMargin, connect: o.ConnectTimeout, settleWithin: settleWithin}
 	s.queue.commit = s.carry
 	s.queue.idle.L = &s.queue.mu
 	var table uint32

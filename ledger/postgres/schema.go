@@ -64,6 +64,13 @@ func examine(ctx context.Context, conn *pgx.Conn, o Options) error {
 	if err != nil {
 		return err
 	}
+	if fsync != "on" {
+		o.Log.Warn("the PostgreSQL server runs with fsync off: a crash of its machine can lose operations, and what was done may be done twice")
+	}
+	return checkServer(number, name, encoding, schema)
+}
+
+func checkServer(number int, name, encoding string, schema *string) error {
 	switch {
 	case number < oldest:
 		return &OpenError{Hint: fmt.Sprintf("the server is PostgreSQL %s; version %d or newer is needed", name, oldest/10000)}
@@ -71,8 +78,6 @@ func examine(ctx context.Context, conn *pgx.Conn, o Options) error {
 		return &OpenError{Hint: fmt.Sprintf("the database has the encoding %s; make one with ENCODING 'UTF8'", encoding)}
 	case schema == nil:
 		return &OpenError{Hint: "no schema of the search_path exists, or may be used; create it (CREATE SCHEMA), or name another one by search_path in the URL"}
-	case fsync != "on":
-		o.Log.Warn("the PostgreSQL server runs with fsync off: a crash of its machine can lose operations, and what was done may be done twice")
 	}
 	return nil
 }

@@ -15,11 +15,12 @@ import (
 
 // A Store is a ledger in a PostgreSQL database. It is made by [Open].
 type Store struct {
-	pool      *pgxpool.Pool
-	queue     queue
-	listener  *listener
-	roundTrip time.Duration // how long a round trip may take at most
-	connect   time.Duration // how long getting a connection may take
+	pool         *pgxpool.Pool
+	queue        queue
+	listener     *listener
+	roundTrip    time.Duration // how long a round trip may take at most
+	connect      time.Duration // how long getting a connection may take
+	settleWithin time.Duration
 
 	closing sync.Once
 }
