@@ -28,6 +28,22 @@ lint: ## Run golangci-lint
 bench: ## Measure the ledger and the server, each beside its floor
 	go test -run '^$$' -bench . ./ledger/sqlite .
 
+.PHONY: bench-postgres
+bench-postgres: ## Measure the PostgreSQL ledger, on a cluster of its own
+	.ci/postgres go test -run '^$$' -bench . ./ledger/postgres
+
+.PHONY: postgres
+postgres: ## Run the tests that need PostgreSQL, on a cluster of its own
+	.ci/postgres go test -count=1 ./ledger/postgres ./torture .
+
+.PHONY: torture
+torture: ## Run thousands of random schedules of failures
+	.ci/postgres go test ./torture -count=1 -v -timeout 2h -torture.schedules=10000
+
+.PHONY: compare
+compare: ## Compare the three ways to name an action, under the same faults
+	go test ./compare -run TestCompare -v -count=1 -compare.runs=200
+
 .PHONY: fuzz
 fuzz: ## Fuzz the decoders for half a minute each
 	go test -run '^$$' -fuzz '^FuzzCheckJSON$$' -fuzztime 30s ./intent

@@ -12,11 +12,12 @@ import (
 	"github.com/onceward/onceward/transport"
 )
 
-// page makes the web page on which people see and decide.
-func (o *office) page(approvers *console.Approvers, alarms *console.Alarms) (*console.Console, error) {
+// page makes the web page on which people see and decide. secure says that it is reached by TLS
+// only: others than this machine reach it through a proxy that speaks it.
+func (o *office) page(approvers *console.Approvers, alarms *console.Alarms, secure bool) (*console.Console, error) {
 	return console.New(console.Options{
 		Ledger: o.ledger, Approvers: approvers, Unseal: console.Unsealing(o.ledger), Limits: o.fills, Alarms: alarms,
-		Actions: actions, Log: o.log,
+		Actions: actions, Secure: secure, Log: o.log,
 	})
 }
 
@@ -68,7 +69,7 @@ func (c consoleCommand) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		page, err := o.page(approvers, nil)
+		page, err := o.page(approvers, nil, false)
 		if err != nil {
 			return err
 		}

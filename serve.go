@@ -71,7 +71,7 @@ func (c serveCommand) open(ctx context.Context, o *office, front transport.Front
 	}
 	if c.Transport != "stdio" {
 		front.Metrics = obs.telemetry.Handler()
-		if front.Console, err = o.page(approvers, obs.alarms); err != nil {
+		if front.Console, err = o.page(approvers, obs.alarms, !transport.OnLoopback(c.Addr)); err != nil {
 			return err
 		}
 	}

@@ -170,6 +170,7 @@ func forge(t *testing.T, path, edit string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer rows.Close()
 	var triggers []string
 	for rows.Next() {
 		var name string

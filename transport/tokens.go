@@ -176,6 +176,12 @@ func RequireAuth(addr string, t *Tokens) error {
 	return fmt.Errorf("%s can be reached from other machines, and without tokens everyone there could send mail and move money: give a tokens file (--tokens FILE or ONCEWARD_TOKENS), or listen on 127.0.0.1", addr)
 }
 
+// OnLoopback reports whether an address, HOST:PORT, can be reached from this machine only.
+func OnLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return err == nil && isLoopback(host)
+}
+
 // isLoopback reports whether host, without a port, is this machine's name for
 // itself.
 func isLoopback(host string) bool {

@@ -39,7 +39,7 @@ var auditTests = map[string]func(*tester){
 			}
 		}
 		other := t.open()
-		defer other.Close()
+		defer func() { _ = other.Close() }()
 		if got, err := other.Recall(t.Context(), "b"); err != nil || string(got) != "value of b" {
 			t.Errorf("Recall = %q, %v; want what was remembered", got, err)
 		}
