@@ -16,6 +16,7 @@ import (
 // A session is a whole conversation, as testdata/sessions has it. Its files, in order:
 //
 //	flags           what the server is started with, beside its data directory
+//	file NAME       a file in the data directory, which <dir> stands for
 //	transports      on which it is held, if not on all three
 //	call N TOOL     a call: {"meta": ..., "args": ..., "headers": ...}
 //	until N TOOL    the same, made again and again until what is wanted is answered
@@ -36,6 +37,7 @@ import (
 // wants in _meta, and <byte ff> a byte.
 type session struct {
 	flags, transports []string
+	files             map[string]string
 	steps             []*step
 	effects           map[string]int
 }
@@ -49,7 +51,7 @@ type step struct {
 }
 
 func parseSession(archive *txtar.Archive) (*session, error) {
-	s := &session{transports: []string{"stdio", "http", "sse"}}
+	s := &session{transports: []string{"stdio", "http", "sse"}, files: map[string]string{}}
 	steps := map[string]*step{}
 	for _, file := range archive.Files {
 		words, text := strings.Fields(file.Name), string(file.Data)
@@ -66,6 +68,8 @@ func parseSession(archive *txtar.Archive) (*session, error) {
 		switch {
 		case file.Name == "flags":
 			s.flags = strings.Fields(text)
+		case len(words) == 2 && words[0] == "file":
+			s.files[words[1]] = text
 		case file.Name == "transports":
 			s.transports = strings.Fields(text)
 		case file.Name == "effects":

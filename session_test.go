@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +45,17 @@ func TestSessions(t *testing.T) {
 }
 
 func (s *session) hold(t *testing.T, kind string, e era) {
-	server := startLocal(t, kind, dataDir(t), s.flags...)
+	dir := dataDir(t)
+	for name, text := range s.files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flags := slices.Clone(s.flags)
+	for i := range flags {
+		flags[i] = strings.ReplaceAll(flags[i], "<dir>", dir)
+	}
+	server := startLocal(t, kind, dir, flags...)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	h := host{client: &client{wire: server.dial(t, nil), era: e}, dir: server.dir, values: taken{}}
@@ -137,7 +149,7 @@ func (h host) check(s *step, said reply) error {
 }
 
 func (h host) command(ctx context.Context, s *step) error {
-	args := append(strings.Fields(h.values.fill(s.text)), "--data-dir", h.dir)
+	args := append(strings.Fields(strings.ReplaceAll(h.values.fill(s.text), "<dir>", h.dir)), "--data-dir", h.dir)
 	code, out, errOut := command(ctx, args...)
 	if code != s.exit {
 		return fmt.Errorf("%v ended with %d, want %d:\n%s%s", args, code, s.exit, out, errOut)
