@@ -141,6 +141,33 @@ type pruneCommand struct {
 	OlderThan time.Duration `required:"" placeholder:"DURATION" help:"How long ago they were last moved, such as 2160h for 90 days."`
 }
 
+// retainEvery is how often a server prunes what the policies keep no longer.
+const retainEvery = 6 * time.Hour
+
+// retain prunes, now and again, what is older than the policies keep it, until ctx is done.
+func (o *office) retain(ctx context.Context) {
+	tick := time.NewTicker(retainEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for action, laid := range o.policies {
+			if laid.Retention <= 0 {
+				continue
+			}
+			for n := page; n == page && ctx.Err() == nil; {
+				var err error
+				if n, err = o.ledger.Prune(ctx, ledger.Prunable{Before: time.Now().Add(-laid.Retention), Action: action, Limit: page}, tools.Critical()); err != nil && ctx.Err() == nil {
+					o.log.Error("what is kept no longer can't be pruned; it is tried again", "action_type", action, "error", err)
+				}
+			}
+		}
+	}
+}
+
 func (c pruneCommand) Run(ctx context.Context, s streams) error {
 	if c.OlderThan < 0 {
 		return errors.New("--older-than is not negative")
@@ -148,7 +175,7 @@ func (c pruneCommand) Run(ctx context.Context, s streams) error {
 	return c.with(ctx, s, func(o *office) error {
 		total, before := 0, time.Now().Add(-c.OlderThan)
 		for {
-			n, err := o.ledger.Prune(ctx, before, tools.Critical(), page)
+			n, err := o.ledger.Prune(ctx, ledger.Prunable{Before: before, Limit: page}, tools.Critical())
 			total += n
 			if err != nil || n < page {
 				fmt.Fprintf(s.out, "%d operations pruned; what they are stays known, so a repeat is still a replay.\n", total)

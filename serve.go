@@ -87,6 +87,10 @@ func (c serveCommand) open(ctx context.Context, o *office, front transport.Front
 		return err
 	}
 	o.announce(log)
+	retaining, stopRetaining := context.WithCancel(ctx)
+	retained := make(chan struct{})
+	go func() { defer close(retained); o.retain(retaining) }()
+	defer func() { stopRetaining(); <-retained }()
 	return c.serve(ctx, o.ledger, mcp, front, obs, s, log)
 }
 

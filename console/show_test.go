@@ -276,7 +276,7 @@ func TestPrunedOperation(t *testing.T) {
 	d := newDesk(t, nil)
 	op := d.done("old")
 	d.pass(time.Hour)
-	if n, err := d.ledger.Prune(t.Context(), d.now(), map[string][]string{}, 10); err != nil || n != 1 {
+	if n, err := d.ledger.Prune(t.Context(), ledger.Prunable{Before: d.now(), Limit: 10}, map[string][]string{}); err != nil || n != 1 {
 		t.Fatalf("pruned %d, %v", n, err)
 	}
 	v := d.as("anna")

@@ -42,7 +42,7 @@ func aWholeLife(t *world) *server {
 	s.call(strictly("c", theArgs)) // after the checkpoint that seals it
 	s.call(strictly("e", theArgs))
 	t.seal(s, 3*time.Hour)
-	if n, err := s.Prune(t.Context(), time.Now().Add(-4*time.Hour), nil, 100); err != nil || n == 0 {
+	if n, err := s.Prune(t.Context(), ledger.Prunable{Before: time.Now().Add(-4 * time.Hour), Limit: 100}, nil); err != nil || n == 0 {
 		t.Fatalf("Prune = %d, %v", n, err)
 	}
 	s.call(strictly("a", theArgs)) // a replay of a tombstone

@@ -2,15 +2,14 @@ package ledger
 
 import (
 	"context"
-	"time"
 )
 
-// Prune drops results and details of final operations that were last moved before a time, of at
-// most limit of them, and leaves tombstones: a repeat after a year is still a replay.
+// Prune drops results and details of final operations, and leaves tombstones: a repeat after a year
+// is still a replay.
 // critical names, per action type, the arguments whose hashes stay. It says how many it made.
-func (l *Ledger) Prune(ctx context.Context, before time.Time, critical map[string][]string, limit int) (int, error) {
+func (l *Ledger) Prune(ctx context.Context, what Prunable, critical map[string][]string) (int, error) {
 	l.init()
-	return l.Store.Prune(ctx, before, limit, func(op Operation, history []Transition) Operation {
+	return l.Store.Prune(ctx, what, func(op Operation, history []Transition) Operation {
 		stone := op.Tombstone(critical[op.Action])
 		if l.Audit != nil {
 			stone.Chain = l.Audit.chain(&stone, l.Audit.sealedHead(op, history))

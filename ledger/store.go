@@ -43,12 +43,11 @@ type Store interface {
 	// History returns an operation's transitions, oldest first.
 	History(ctx context.Context, operationID string) ([]Transition, error)
 
-	// Prune makes tombstones of at most limit final operations that were last
-	// moved before the given time, oldest first, and says how many it made: it writes what bury
+	// Prune makes tombstones of final operations, oldest first, and says how many it made: it writes what bury
 	// makes of an operation and its history, and erases the history, in one commit. Operations that
 	// still wait for the provider (NextCheckAt) or for a person (Review) stay whole. One that
 	// moves meanwhile is left alone. bury is pure; see [Operation.Tombstone].
-	Prune(ctx context.Context, before time.Time, limit int, bury func(Operation, []Transition) Operation) (int, error)
+	Prune(ctx context.Context, what Prunable, bury func(Operation, []Transition) Operation) (int, error)
 
 	// Remember keeps value under name if nothing is kept there yet, and returns what is.
 	Remember(ctx context.Context, name string, value []byte) ([]byte, error)
@@ -86,6 +85,13 @@ type Found struct {
 	SameContent *Operation       // the newest revision whose content is the same
 	Alike       *Operation       // need not be sought if there is an Operation under a strict key
 	Used        map[string]int64 // of Buckets; 0 where there is no entry
+}
+
+// Prunable says which final operations are pruned.
+type Prunable struct {
+	Before time.Time // last moved before that
+	Action string    // of this type; empty: of all
+	Limit  int       // so many at most
 }
 
 // A Filter chooses operations. Zero fields don't restrict.

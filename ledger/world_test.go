@@ -135,8 +135,8 @@ func (m mortal) History(ctx context.Context, id string) ([]ledger.Transition, er
 	return m.s.failing.History(ctx, id)
 }
 
-func (m mortal) Prune(ctx context.Context, before time.Time, limit int, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
-	return m.s.failing.Prune(ctx, before, limit, bury)
+func (m mortal) Prune(ctx context.Context, what ledger.Prunable, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
+	return m.s.failing.Prune(ctx, what, bury)
 }
 
 func (m mortal) Recall(ctx context.Context, name string) ([]byte, error) {

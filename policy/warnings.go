@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/onceward/onceward/providers"
 )
 
 // A Warning is something that may be meant, and that is worth a second thought.
@@ -18,16 +16,12 @@ type Warning struct {
 func (p *Policy) Warnings() []Warning {
 	var found []Warning
 	warn := func(path, text string, args ...any) { found = append(found, Warning{path, fmt.Sprintf(text, args...)}) }
-	limited := p.limitedCurrencies()
 	if p.movesMoney() {
 		if p.each == "" && len(p.above) == 0 {
 			warn("approval", "money moves, and nobody has to agree first, however much it is")
 		}
-		switch {
-		case len(limited) == 0:
+		if len(p.limitedCurrencies()) == 0 {
 			warn("limits", "money moves, and nothing limits the amount in all; limits.per_day.amount would")
-		case !p.onlyIn(limited) && !p.asksOutside(limited):
-			warn("limits", "nothing limits amounts in other currencies than %s", andList(limited))
 		}
 	}
 	for _, above := range p.above {
@@ -56,18 +50,4 @@ func (p *Policy) limitedCurrencies() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
-}
-
-// onlyIn reports whether the provider takes no other currencies than these.
-func (p *Policy) onlyIn(currencies []string) bool {
-	return len(p.traits.Currencies) > 0 && !slices.ContainsFunc(p.traits.Currencies, func(code string) bool {
-		return !slices.Contains(currencies, code)
-	})
-}
-
-// asksOutside reports whether a person has to agree to every amount in another currency.
-func (p *Policy) asksOutside(currencies []string) bool {
-	return p.each != "" || len(p.above) > 0 && !slices.ContainsFunc(p.above, func(m providers.Money) bool {
-		return !slices.Contains(currencies, m.Currency)
-	})
 }

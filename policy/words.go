@@ -86,7 +86,11 @@ func (p *Policy) howMuch() string {
 			parts = append(parts, andList(bounds)+" "+spans[scope])
 		}
 	}
-	return "No more than " + strings.Join(parts, "; ") + "."
+	text := "No more than " + strings.Join(parts, "; ") + "."
+	if limited := p.limitedCurrencies(); len(limited) > 0 {
+		text += " Amounts in other currencies than " + andList(limited) + " are refused."
+	}
+	return text
 }
 
 var spans = map[ledger.LimitScope]string{

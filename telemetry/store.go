@@ -126,9 +126,9 @@ func (s *store) History(ctx context.Context, operationID string) ([]ledger.Trans
 }
 
 // Prune implements [ledger.Store].
-func (s *store) Prune(ctx context.Context, before time.Time, limit int, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
+func (s *store) Prune(ctx context.Context, what ledger.Prunable, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
 	start := time.Now()
-	n, err := s.inner.Prune(ctx, before, limit, bury)
+	n, err := s.inner.Prune(ctx, what, bury)
 	s.timed(ctx, "Prune", start, err)
 	return n, err
 }

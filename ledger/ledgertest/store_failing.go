@@ -2,7 +2,6 @@ package ledgertest
 
 import (
 	"context"
-	"time"
 
 	"github.com/onceward/onceward/ledger"
 )
@@ -70,9 +69,9 @@ func (f *Failing) History(ctx context.Context, operationID string) ([]ledger.Tra
 }
 
 // Prune implements [ledger.Store].
-func (f *Failing) Prune(ctx context.Context, before time.Time, limit int, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (n int, err error) {
+func (f *Failing) Prune(ctx context.Context, what ledger.Prunable, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (n int, err error) {
 	err = f.write(&Call{Method: "Prune"}, func() error {
-		n, err = f.Store.Prune(ctx, before, limit, bury)
+		n, err = f.Store.Prune(ctx, what, bury)
 		return err
 	})
 	return n, err

@@ -35,6 +35,17 @@ var pruneTests = map[string]func(*tester){
 		t.prune(1)
 		t.wantStored(want)
 	},
+	"only those of an action type": func(t *tester) {
+		mail := strict(1)
+		mail.Action = "email.send"
+		t.succeed(t.insert(strict(0)))
+		t.succeed(t.insert(mail))
+		t.succeed(t.insert(strict(2)))
+		n, err := t.store.Prune(t.Context(), ledger.Prunable{Before: start.Add(50 * hour), Action: "email.send", Limit: 5}, bury)
+		if err != nil || n != 1 || !t.get(mail.ID).Pruned || t.get(strict(0).ID).Pruned || t.get(strict(2).ID).Pruned {
+			t.Errorf("Prune = %d, %v; want only the mail", n, err)
+		}
+	},
 	"only old, final, settled operations are pruned": func(t *tester) {
 		all := t.population()
 		late := strict(900)
@@ -62,7 +73,7 @@ var pruneTests = map[string]func(*tester){
 			t.succeed(t.insert(strict(i)))
 		}
 		for _, want := range []int{2, 2, 1, 0} {
-			n, err := t.store.Prune(t.Context(), start.Add(50*hour), 2, bury)
+			n, err := t.store.Prune(t.Context(), ledger.Prunable{Before: start.Add(50 * hour), Limit: 2}, bury)
 			if err != nil || n != want {
 				t.Fatalf("Prune = %d, %v; want %d", n, err, want)
 			}
@@ -121,7 +132,7 @@ func bury(op ledger.Operation, history []ledger.Transition) ledger.Operation {
 // prune prunes all it can, and demands a number.
 func (t *tester) prune(want int) {
 	t.Helper()
-	n, err := t.store.Prune(t.Context(), start.Add(50*hour), 1000, bury)
+	n, err := t.store.Prune(t.Context(), ledger.Prunable{Before: start.Add(50 * hour), Limit: 1000}, bury)
 	if err != nil || n != want {
 		t.Fatalf("Prune = %d, %v; want %d", n, err, want)
 	}

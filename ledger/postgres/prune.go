@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,17 +13,17 @@ import (
 // moves: an index for this alone would cost every effect, and pruning is rare.
 var findPrunable = selectOperation + `WHERE id > (SELECT coalesce(max(id), 0) FROM agent_operations WHERE operation_id = $1)
    AND pruned IS NULL AND (status = 'succeeded' OR status = 'failed_final')
-   AND updated_at < $2 AND next_check_at IS NULL AND review_opened_at IS NULL
- ORDER BY id LIMIT $3`
+   AND updated_at < $2 AND ($3 = '' OR action_type = $3) AND next_check_at IS NULL AND review_opened_at IS NULL
+ ORDER BY id LIMIT $4`
 
 // pruneBatch is how many tombstones share a transaction, so that nobody waits long.
 const pruneBatch = 100
 
 // Prune implements [ledger.Store]. Oldest means: inserted first.
-func (s *Store) Prune(ctx context.Context, before time.Time, limit int, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
+func (s *Store) Prune(ctx context.Context, what ledger.Prunable, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
 	made, last := 0, ""
-	for made < limit {
-		dead, err := s.prunable(ctx, last, before, min(pruneBatch, limit-made))
+	for made < what.Limit {
+		dead, err := s.prunable(ctx, last, what, min(pruneBatch, what.Limit-made))
 		if err != nil || len(dead) == 0 {
 			return made, err
 		}
@@ -38,10 +37,10 @@ func (s *Store) Prune(ctx context.Context, before time.Time, limit int, bury fun
 	return made, nil
 }
 
-func (s *Store) prunable(ctx context.Context, after string, before time.Time, limit int) (dead []ledger.Operation, err error) {
+func (s *Store) prunable(ctx context.Context, after string, what ledger.Prunable, limit int) (dead []ledger.Operation, err error) {
 	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		dead = nil
-		rows, err := conn.Query(ctx, findPrunable, after, before, limit)
+		rows, err := conn.Query(ctx, findPrunable, after, what.Before, what.Action, limit)
 		if err != nil {
 			return err
 		}

@@ -118,7 +118,7 @@ func BenchmarkSize(b *testing.B) {
 		drive(64, rows, func(i int) { effect(b, s, i) })
 		whole := sizeOf(b, s, path)
 		s = openBench(b, path)
-		n, err := s.Prune(b.Context(), benchTime.Add(time.Hour), rows, func(op ledger.Operation, _ []ledger.Transition) ledger.Operation {
+		n, err := s.Prune(b.Context(), ledger.Prunable{Before: benchTime.Add(time.Hour), Limit: rows}, func(op ledger.Operation, _ []ledger.Transition) ledger.Operation {
 			stone := op.Tombstone([]string{"payment_id", "amount", "currency"})
 			stone.Chain = op.Chain
 			return stone

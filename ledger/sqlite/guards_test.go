@@ -187,7 +187,7 @@ func populate(t *testing.T, s *sqlite.Store) {
 	must(must(benchOperation(5).Plan(benchTime, benchTime.Add(time.Hour), ledger.Approval{Reason: "alike"}, nil, note)).Fail(benchTime, "denied", note))
 	doubt(insert(6))
 	tomb := must(insert(7).Fail(benchTime.Add(-time.Hour), "declined", note))
-	if n, err := s.Prune(t.Context(), benchTime, 10, func(op ledger.Operation, _ []ledger.Transition) ledger.Operation { return op.Tombstone(nil) }); err != nil || n != 1 {
+	if n, err := s.Prune(t.Context(), ledger.Prunable{Before: benchTime, Limit: 10}, func(op ledger.Operation, _ []ledger.Transition) ledger.Operation { return op.Tombstone(nil) }); err != nil || n != 1 {
 		t.Fatalf("Prune = %d, %v; want 1", n, err)
 	}
 	found, err := s.Find(t.Context(), ledger.Filter{ID: tomb.ID})

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/onceward/onceward/ledger"
 )
@@ -14,14 +13,14 @@ const pruneBatch = 100
 // moves: an index for this alone would cost every effect, and pruning is rare.
 var findPrunable = selectOperation + `WHERE id > (SELECT coalesce(max(id), 0) FROM agent_operations WHERE operation_id = ?)
    AND pruned IS NULL AND (status = 'succeeded' OR status = 'failed_final')
-   AND updated_at < ? AND next_check_at IS NULL AND review_opened_at IS NULL
+   AND updated_at < ? AND (?3 = '' OR action_type = ?3) AND next_check_at IS NULL AND review_opened_at IS NULL
  ORDER BY id LIMIT ?`
 
 // Prune implements [ledger.Store]. Oldest means: inserted first.
-func (s *Store) Prune(ctx context.Context, before time.Time, limit int, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
+func (s *Store) Prune(ctx context.Context, what ledger.Prunable, bury func(ledger.Operation, []ledger.Transition) ledger.Operation) (int, error) {
 	made, last := 0, ""
-	for made < limit {
-		dead, err := s.prunable(ctx, last, before, min(pruneBatch, limit-made))
+	for made < what.Limit {
+		dead, err := s.prunable(ctx, last, what, min(pruneBatch, what.Limit-made))
 		if err != nil || len(dead) == 0 {
 			return made, err
 		}
@@ -42,9 +41,9 @@ func (s *Store) Prune(ctx context.Context, before time.Time, limit int, bury fun
 	return made, nil
 }
 
-func (s *Store) prunable(ctx context.Context, after string, before time.Time, limit int) (dead []ledger.Operation, err error) {
+func (s *Store) prunable(ctx context.Context, after string, what ledger.Prunable, limit int) (dead []ledger.Operation, err error) {
 	err = s.readers.use(ctx, func(r *reader) error {
-		rows, err := r.conn.QueryContext(ctx, findPrunable, after, before.UnixMicro(), limit)
+		rows, err := r.conn.QueryContext(ctx, findPrunable, after, what.Before.UnixMicro(), what.Action, limit)
 		if err != nil {
 			return err
 		}
