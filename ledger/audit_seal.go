@@ -67,7 +67,8 @@ func idAt(t time.Time) string {
 }
 
 // sealedHead is an operation's head as its checkpoint has it: after the last line of the hour
-// in which its id was made, or the first line at all. A tombstone remembers it.
+// in which its id was made, or the first line at all. A tombstone remembers it. The times of a history
+// never go back (see step), so the newest one tells whether there are later lines.
 func (a *Auditor) sealedHead(op Operation, history []Transition) []byte {
 	hour, ok := idHour(op.ID)
 	if op.Pruned || !ok || !op.UpdatedAt.After(hour) {

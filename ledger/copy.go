@@ -96,13 +96,12 @@ const secretCheck = "secret_check"
 // that say what is wrong with the ledgers are [*CopyError]; where the target has anything that differs from the
 // source, nothing is changed. A difference after copying is a CopyError too, and the report shows it.
 func (c *Copy) Run(ctx context.Context) (report CopyReport, err error) {
-	ctx, cancel := context.WithCancel(ctx) // ends reading ahead
-	defer cancel()
 	facts, usage, err := c.read(ctx)
 	if err != nil {
 		return report, err
 	}
 	source := readAhead(ctx, c.From, c.batch())
+	defer source.stop()
 	there, err := c.compare(ctx, source)
 	if err != nil {
 		return report, err
@@ -188,6 +187,7 @@ type extent struct {
 // begins.
 func (c *Copy) compare(ctx context.Context, source *reading) (there extent, err error) {
 	target := readAhead(ctx, c.To, c.batch())
+	defer target.stop()
 	for {
 		theirs, err := target.next()
 		if err != nil || theirs == nil {

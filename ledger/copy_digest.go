@@ -94,10 +94,9 @@ func (r *Record) differsIn(other *Record) string {
 
 // take reads a whole archive.
 func take(ctx context.Context, a Archive, batch int, progress func(int)) (Contents, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var t tally
 	records := readAhead(ctx, a, batch)
+	defer records.stop()
 	for {
 		r, err := records.next()
 		if err != nil {

@@ -5,6 +5,7 @@ import "context"
 // A reading goes through an archive, and reads ahead while what it has read is used.
 type reading struct {
 	pages chan page
+	end   context.CancelFunc
 	page  []Record
 	err   error
 	ended bool
@@ -15,9 +16,10 @@ type page struct {
 	err     error
 }
 
-// readAhead begins to read. The context ends it.
+// readAhead begins to read. stop ends it.
 func readAhead(ctx context.Context, a Archive, limit int) *reading {
-	r := &reading{pages: make(chan page)}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &reading{pages: make(chan page), end: cancel}
 	go func() {
 		defer close(r.pages)
 		after := ""
@@ -35,6 +37,13 @@ func readAhead(ctx context.Context, a Archive, limit int) *reading {
 		}
 	}()
 	return r
+}
+
+// stop returns when the archive isn't read any more.
+func (r *reading) stop() {
+	r.end()
+	for range r.pages { //nolint:revive // what was read ahead is of no use
+	}
 }
 
 // next is the next record, nil at the end.

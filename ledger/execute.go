@@ -118,6 +118,9 @@ func (l *Ledger) run(ctx context.Context, r *Request, f *flight) (Answer, error)
 				return a, nil
 			}
 		case reconcile:
+			if l.clockOff() {
+				return answer(d.op, true), nil // what seems to be over may not be
+			}
 			op, err := l.reconcile(ctx, d.op, true)
 			if err != nil && !errors.Is(err, ErrStale) {
 				return Answer{}, err

@@ -58,7 +58,7 @@ func (op Operation) step(to Status, at time.Time, note Note, change func(*Operat
 	next.Status = to
 	next.Moves++
 	next.Last = note
-	next.UpdatedAt = at
+	next.UpdatedAt = later(at, op.UpdatedAt) // also where another server's clock was ahead
 	if change != nil {
 		change(&next)
 	}

@@ -79,7 +79,7 @@ func (l *Ledger) reconcile(ctx context.Context, op Operation, onDemand bool) (Op
 // expire turns an operation whose worker was not heard of in time into an unknown one.
 func (l *Ledger) expire(ctx context.Context, op Operation) (Operation, error) {
 	now := l.now()
-	if op.Status != Executing || now.Before(op.LeaseUntil) {
+	if op.Status != Executing || now.Before(op.LeaseUntil) || l.clockOff() {
 		return op, nil
 	}
 	m, err := op.Doubt(now, CodeLeaseExpired, now, Note{"sweep:" + l.Owner, "lease_expired", nil})

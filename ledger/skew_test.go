@@ -74,3 +74,28 @@ func TestSharedClocksAreToleratedTwice(t *testing.T) {
 		t.wantStatus(op.ID, ledger.Succeeded, "", 1)
 	})
 }
+
+// TestHistoriesNeverGoBack: two servers at one operation around the end of an hour, one clock a
+// little behind. What is sealed of it then stays what is sealed of it.
+func TestHistoriesNeverGoBack(t *testing.T) {
+	inWorld(t, func(t *world) {
+		t.audit = auditor(t.T, "a secret for tests")
+		one, two := t.start(), t.start()
+		pass(time.Hour - time.Second)
+		one.NewID, two.Now = idNow, func() time.Time { return time.Now().Add(-2 * time.Second) }
+		t.provider.will(isUnreachable)
+		op := one.call(strictly("a", theArgs)).Operation
+		pass(time.Second + time.Millisecond)
+		one.refused(strictly("a", args{"900.00", "sorry"}))
+		two.refused(strictly("a", args{"900.00", "sorry"})) // its clock is still in the hour before
+		history, err := t.store.History(t.Context(), op.ID)
+		if err != nil || len(history) < 4 || history[len(history)-1].At.Before(history[len(history)-2].At) {
+			t.Fatalf("the history's times go back: %+v, %v", history, err)
+		}
+		t.seal(one, time.Hour)
+		one.call(strictly("a", theArgs))
+		if report, err := one.VerifyAudit(t.Context(), ""); err != nil || report.Checkpoints != 1 || len(report.Problems) != 0 {
+			t.Errorf("%+v, %v", report, err)
+		}
+	})
+}
