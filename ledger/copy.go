@@ -220,6 +220,11 @@ func (c *Copy) write(ctx context.Context, source *reading, there extent, m missi
 		return 0, err
 	}
 	for ; len(batch) > 0 && err == nil; batch, err = source.rest() {
+		for i := range batch {
+			if what := batch[i].problem(); what != "" {
+				return copied, &CopyError{batch[i].Operation.ID, "the source is damaged: " + what}
+			}
+		}
 		if err := c.To.Append(ctx, batch); err != nil {
 			return copied, err
 		}

@@ -75,6 +75,23 @@ func (r *Record) parts() (state, history, payload []byte) {
 	return state, history, append(payload, r.Sealed...)
 }
 
+// problem says what keeps a record from being one of ours. The target's triggers, which would refuse it, are
+// off while it is copied.
+func (r *Record) problem() string {
+	op := &r.Operation
+	switch {
+	case op.ID == "" || op.Key.IsZero() || op.Action == "" || !op.Status.Known():
+		return "it has no id, key, action type or status"
+	case op.Pruned && !op.Status.Final(), op.Status.Final() && r.Sealed != nil, !op.Status.Final() && r.Sealed == nil:
+		return "an open operation keeps its payload, and a final one has none"
+	case !op.Pruned && len(r.History) != op.Moves, op.Pruned && len(r.History) >= op.Moves:
+		return fmt.Sprintf("it has made %d moves, and its history has %d lines", op.Moves, len(r.History))
+	case op.Pruned:
+		return "" // what it had is gone
+	}
+	return op.problem()
+}
+
 // differsIn says what isn't the same in two records of an operation; empty: nothing.
 func (r *Record) differsIn(other *Record) string {
 	state, history, payload := r.parts()

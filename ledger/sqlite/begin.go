@@ -16,7 +16,13 @@ func (s *Store) Begin(ctx context.Context, sought ledger.Sought, decide func(led
 	if sought.Key.IsZero() && sought.BaseKey.IsZero() {
 		return errors.New("ledger/sqlite: neither a key nor a base key is sought")
 	}
-	found, err := s.seek(ctx, &sought)
+	first := sought
+	if sought.BaseKey.IsZero() {
+		// A new operation's look-alikes and limits matter only inside; without them a decision lets
+		// more through, never less.
+		first.Alike, first.Buckets = ledger.FieldHash{}, nil
+	}
+	found, err := s.seek(ctx, &first)
 	if err != nil {
 		return err
 	}
@@ -25,9 +31,10 @@ func (s *Store) Begin(ctx context.Context, sought ledger.Sought, decide func(led
 		return err
 	}
 	b := &begin{sought: &sought, decide: decide, move: m}
-	// What a workflow may do depends on other operations too, and so does a new operation that
-	// may look like another. No key and no number guards those: the decision is made once more, inside.
-	b.stale = !sought.BaseKey.IsZero() || m.Inserts() && sought.Alike != (ledger.FieldHash{})
+	// What a workflow may do depends on other operations too, and so does whether a new operation
+	// looks like another or has room in its limits. No key and no number guards those: the decision is made
+	// once more, inside.
+	b.stale = !sought.BaseKey.IsZero() || m.Inserts() && (sought.Alike != (ledger.FieldHash{}) || len(sought.Buckets) > 0)
 	return s.queue.write(ctx, b)
 }
 
@@ -68,7 +75,7 @@ type begin struct {
 
 func (b *begin) do(w *writer) error {
 	if !b.stale {
-		err := w.carry(b.move)
+		err := w.carry(b.move, false)
 		if !errors.Is(err, ledger.ErrStale) && !(b.move.Inserts() && isConstraint(err) && w.broken == nil) {
 			return refused(err)
 		}
@@ -81,7 +88,7 @@ func (b *begin) do(w *writer) error {
 	if err != nil || m.IsZero() {
 		return err
 	}
-	return refused(w.carry(m))
+	return refused(w.carry(m, true))
 }
 
 // again decides anew. The goroutine may be another caller's: a panic must not take that
@@ -106,7 +113,7 @@ func (s *Store) Record(ctx context.Context, m ledger.Move) error {
 type record struct{ move ledger.Move }
 
 func (r *record) do(w *writer) error {
-	err := w.carry(r.move)
+	err := w.carry(r.move, false)
 	if !r.move.Inserts() || !isConstraint(err) || w.broken != nil {
 		return refused(err)
 	}

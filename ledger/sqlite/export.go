@@ -32,10 +32,13 @@ var _ ledger.Archive = (*Export)(nil)
 // OpenExport opens the ledger in the file at path for itself alone, so that it can be moved elsewhere. Until
 // Close no other program can open it, and while another one has it open, a server that runs on it for
 // one, it isn't opened. An operation whose lease isn't over is in the way too: its attempt may still
-// come to an end that has to be recorded. now is for that comparison. An older schema is brought up to
-// date; nothing else is changed. Its errors are [*OpenError].
+// come to an end that has to be recorded. now is for that comparison. Either is a [*ledger.CopyError], any other
+// error an [*OpenError]. An older schema is brought up to date; nothing else is changed.
 func OpenExport(ctx context.Context, path string, now time.Time) (*Export, error) {
 	e, err := openExport(ctx, path, now)
+	if busy, ok := errors.AsType[*ledger.CopyError](err); ok {
+		return nil, busy
+	}
 	if err != nil {
 		return nil, openError(path, err)
 	}
@@ -50,11 +53,15 @@ func openExport(ctx context.Context, path string, now time.Time) (*Export, error
 	if err != nil {
 		return nil, err
 	}
+	busy := &ledger.CopyError{Where: path, What: "another program has it open, most likely a server that runs on it; end that (and SQLite shells), then copy"}
 	s, err := Open(ctx, path)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.Close()
 	}
-	if err := s.Close(); err != nil {
+	if code(err) == lib.SQLITE_BUSY {
+		return nil, busy
+	}
+	if err != nil {
 		return nil, err
 	}
 	// A connection keeps a shared lock on the file as long as it is open, even when it does nothing. With
@@ -64,18 +71,18 @@ func openExport(ctx context.Context, path string, now time.Time) (*Export, error
 		return nil, err
 	}
 	e := &Export{db: db, row: newRow(columns)}
-	if err := e.start(ctx, path, now); err != nil {
+	err = e.start(ctx, path, now)
+	if code(err) == lib.SQLITE_BUSY {
+		err = busy
+	}
+	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
 func (e *Export) start(ctx context.Context, path string, now time.Time) (err error) {
-	busy := &OpenError{Path: path, Hint: "another program has it open, most likely a server that runs on it; end that (and SQLite shells), then copy"}
 	if e.conn, err = e.db.Conn(ctx); err != nil {
-		if code(err) == lib.SQLITE_BUSY {
-			return busy
-		}
 		return err
 	}
 	var id string
@@ -85,12 +92,10 @@ func (e *Export) start(ctx context.Context, path string, now time.Time) (err err
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
-	case code(err) == lib.SQLITE_BUSY:
-		return busy
 	case err != nil:
 		return err
 	}
-	return &OpenError{Path: path, Hint: fmt.Sprintf("operation %s may still be under way until %s; start a server on this ledger once more after that, let it settle what is open, end it, and copy",
+	return &ledger.CopyError{Where: path, What: fmt.Sprintf("operation %s may still be under way until %s; start a server on this ledger once more after that, let it settle what is open, end it, and copy",
 		id, time.UnixMicro(until).UTC().Format(time.RFC3339))}
 }
 

@@ -127,11 +127,14 @@ func (w *writer) judge(err error) error {
 }
 
 // carry carries a Move out, and reports ErrStale if the operation isn't where the Move
-// starts.
-func (w *writer) carry(m ledger.Move) error {
+// starts, or limits have no room for it. fresh says that it was decided on what this transaction
+// has read.
+func (w *writer) carry(m ledger.Move, fresh bool) error {
 	reserve := m.Reserve()
-	if room, err := w.room(reserve); err != nil || !room {
-		return cmp.Or(w.judge(err), ledger.ErrStale)
+	if !fresh {
+		if room, err := w.room(reserve); err != nil || !room {
+			return cmp.Or(w.judge(err), ledger.ErrStale)
+		}
 	}
 	w.from, w.to = m.From(), m.To()
 	shape, args := shapeOf(m.Inserts(), &w.from, &w.to)

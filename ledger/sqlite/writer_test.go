@@ -52,7 +52,7 @@ func inserting(t *testing.T, i byte) work {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return doing(func(w *writer) error { return w.carry(m) })
+	return doing(func(w *writer) error { return w.carry(m, false) })
 }
 
 func count(t *testing.T, s *Store) int {
