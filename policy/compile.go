@@ -146,6 +146,9 @@ func (p *Policy) alike() error {
 // provider's own times fill in.
 func (p *Policy) timing() error {
 	deadline, lease := p.deadline(), p.lease()
+	if p.traits.Key != providers.NoKey && p.traits.Window > 0 && lease > p.traits.Margin && p.tool.Lease != 0 {
+		return refuse("lease", "the provider's margin is %s, and it is at least as long as the lease: a repeat that begins inside the key's window must have ended before the key is forgotten; write a shorter lease, or a longer margin there", p.traits.Margin)
+	}
 	if (p.tool.Deadline == 0 && p.tool.Lease == 0) || lease >= deadline+margin {
 		return nil
 	}
