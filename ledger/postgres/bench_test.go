@@ -88,7 +88,7 @@ func BenchmarkSize(b *testing.B) {
 		b.ReportMetric(size(b, place)/rows, "B/operation-as-written")
 		execute(b, place, `VACUUM FULL`)
 		b.ReportMetric(size(b, place)/rows, "B/operation")
-		n, err := s.Prune(b.Context(), benchTime.Add(time.Hour), rows, func(op ledger.Operation, _ []ledger.Transition) ledger.Operation {
+		n, err := s.Prune(b.Context(), ledger.Prunable{Before: benchTime.Add(time.Hour), Limit: rows}, func(op ledger.Operation, _ []ledger.Transition) ledger.Operation {
 			stone := op.Tombstone([]string{"payment_id", "amount", "currency"})
 			stone.Chain = op.Chain
 			return stone

@@ -208,8 +208,10 @@ func populate(t *testing.T, s *postgres.Store) {
 	must(benchOperation(4).Plan(benchTime, benchTime.Add(time.Hour), ledger.Approval{Reason: "alike"}, nil, note))
 	must(must(benchOperation(5).Plan(benchTime, benchTime.Add(time.Hour), ledger.Approval{Reason: "alike"}, nil, note)).Fail(benchTime, "denied", note))
 	doubt(insert(6))
-	tomb := must(insert(7).Fail(benchTime.Add(-time.Hour), "declined", note))
-	if n, err := s.Prune(t.Context(), benchTime, 10, func(op ledger.Operation, _ []ledger.Transition) ledger.Operation { return op.Tombstone(nil) }); err != nil || n != 1 {
+	early := claim
+	early.At = benchTime.Add(-2 * time.Hour)
+	tomb := must(must(benchOperation(7).Insert(early, benchSeal, note)).Fail(benchTime.Add(-time.Hour), "declined", note))
+	if n, err := s.Prune(t.Context(), ledger.Prunable{Before: benchTime, Limit: 10}, func(op ledger.Operation, _ []ledger.Transition) ledger.Operation { return op.Tombstone(nil) }); err != nil || n != 1 {
 		t.Fatalf("Prune = %d, %v; want 1", n, err)
 	}
 	found, err := s.Find(t.Context(), ledger.Filter{ID: tomb.ID})

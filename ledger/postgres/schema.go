@@ -28,7 +28,7 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // nothing is left to lose
 	if err := examine(ctx, conn, o); err != nil {
 		return err
 	}
