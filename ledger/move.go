@@ -1,8 +1,12 @@
 package ledger
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Move takes an operation from one state to the next: the state as it was read,
@@ -62,6 +66,7 @@ func (op Operation) step(to Status, at time.Time, note Note, change func(*Operat
 	if change != nil {
 		change(&next)
 	}
+	next.clean()
 	if problem := next.problem(); problem != "" {
 		return Move{}, &IllegalMoveError{op.ID, op.Status, to, problem}
 	}
@@ -69,6 +74,26 @@ func (op Operation) step(to Status, at time.Time, note Note, change func(*Operat
 		return Move{}, &IllegalMoveError{op.ID, op.Status, to, problem}
 	}
 	return Move{from: op, to: next}, nil
+}
+
+// clean makes of what a provider said text that every database takes: an outcome must not stay
+// unrecorded for a NUL or a broken character in it.
+func (op *Operation) clean() {
+	for _, s := range []*string{&op.ProviderOperationID, &op.ProviderStatus, &op.ErrorCode} {
+		*s = plain(*s)
+	}
+	for _, b := range []*json.RawMessage{&op.Reference, &op.Result, &op.Last.Evidence} {
+		if !utf8.Valid(*b) || bytes.IndexByte(*b, 0) >= 0 {
+			*b = json.RawMessage(plain(string(*b)))
+		}
+	}
+}
+
+func plain(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // problem says what is wrong with op by itself. The database's CHECKs say the

@@ -268,3 +268,21 @@ func TestAnOutcomeBelongsToItsAttempt(t *testing.T) {
 		})
 	}
 }
+
+// TestBrokenTextOfAProvider: what a provider names may hold what a database doesn't take. The
+// outcome is recorded all the same.
+func TestBrokenTextOfAProvider(t *testing.T) {
+	inWorld(t, func(t *world) {
+		s := t.start()
+		s.Actors = map[string]ledger.Actor{"refund": {Provider: "scripted", Promise: bothTraits(), Apply: func(context.Context, ledger.Attempt) ledger.Finding {
+			return ledger.Finding{Verdict: ledger.Done, Receipt: ledger.Receipt{
+				State: ledger.Settled, ProviderOperationID: "re\x00_1\xff", ProviderStatus: "\x00", Result: []byte("{\"a\":\"\xc3\"}"), Evidence: []byte("{\"id\":\"\x00\"}")}}
+		}}}
+		op := s.call(strictly("a", theArgs)).Operation
+		got := t.now(op.ID)
+		if got.Status != ledger.Succeeded || got.ProviderOperationID != "re\uFFFD_1\uFFFD" || got.ProviderStatus != "\uFFFD" ||
+			string(got.Result) != "{\"a\":\"\uFFFD\"}" || string(got.Last.Evidence) != "{\"id\":\"\uFFFD\"}" {
+			t.Errorf("recorded: %q %q %q %s %s", got.Status, got.ProviderOperationID, got.ProviderStatus, got.Result, got.Last.Evidence)
+		}
+	})
+}
