@@ -87,7 +87,7 @@ func (c ledgerCopyCommand) copy(ctx context.Context, s streams, path string) (re
 	if err != nil {
 		return report, err
 	}
-	defer target.Close()
+	defer target.Close(ctx)
 	p := newProgress(s.err)
 	defer p.end()
 	return (&ledger.Copy{From: source, To: target, Progress: p.show}).Run(ctx)

@@ -33,6 +33,7 @@ type commandLine struct {
 	Sandbox    sandboxCommand    `cmd:"" help:"See what the sandbox has done."`
 	Console    consoleCommand    `cmd:"" help:"Open the web page on which people decide, for a server on stdio."`
 	Approvers  approversCommand  `cmd:"" help:"Say who may decide."`
+	Ledger     ledgerCommand     `cmd:"" help:"Move a ledger to another database."`
 	Verify     verifyCommand     `cmd:"" help:"Rehearse with your configuration what can go wrong."`
 	Audit      auditCommand      `cmd:"" help:"Prove that the history is whole, or export it."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

@@ -160,16 +160,4 @@ func (st *stage) found(ctx context.Context) ([]ledger.Operation, error) {
 // elsewhere is another workflow of the scenario.
 func (st *stage) elsewhere() string { return st.name + "-elsewhere" }
 
-// only is the scenario's first operation.
-func (st *stage) only(ctx context.Context) (ledger.Operation, error) {
-	all, err := st.found(ctx)
-	if err == nil && len(all) == 0 {
-		err = errors.New("no operation was begun")
-	}
-	if err != nil {
-		return ledger.Operation{}, err
-	}
-	return all[0], nil
-}
-
 var drillmaster = ledger.Person{By: "drill", Reason: "a rehearsal"}

@@ -34,7 +34,7 @@ func drawRun(t *rapid.T) run {
 		Looks: some("looks", ledger.Done, ledger.Refused, ledger.Unclear, ledger.Absent, ledger.Contradiction),
 		Steps: rapid.SliceOfN(rapid.SampledFrom([]string{
 			"call 1", "call 1", "call 2", "call 3", "reworded", "changed", "approve", "deny", "sweep", "sweep", "seconds", "minutes", "a day", "a write fails",
-		}), 1, 25).Draw(t, "steps"),
+		}), 1, 60).Draw(t, "steps"),
 	}
 }
 

@@ -71,6 +71,12 @@ func inTime(t *testing.T, answer func(n int, r *http.Request) int, test func(t *
 	})
 }
 
+// pass lets time pass, and then all that is due be done.
+func pass(d time.Duration) {
+	time.Sleep(d) // the bubble's clock
+	synctest.Wait()
+}
+
 func anAlarm(n int) ledger.Alarm {
 	return ledger.Alarm{Kind: "operation_conflict", OperationID: fmt.Sprintf("op_%d", n), Action: "refund", Status: ledger.Succeeded, Moves: 3, At: time.Now()}
 }
@@ -80,7 +86,7 @@ func TestItIsToldAgain(t *testing.T) {
 	answers := []int{500, 0, 404, 302, 200}
 	inTime(t, func(n int, _ *http.Request) int { return answers[min(n, len(answers))-1] }, func(t *testing.T, w *Webhook, l *line, _ *bytes.Buffer) {
 		w.Alarm(anAlarm(1))
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if diff := cmp.Diff(Deliveries{Delivered: 1, Failed: 4}, w.Deliveries()); diff != "" {
 			t.Errorf("deliveries (-want +got):\n%s", diff)
 		}
@@ -96,7 +102,7 @@ func TestItIsToldAgain(t *testing.T) {
 			}
 		}
 		w.Alarm(anAlarm(1))
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if len(l.tries) != len(answers) {
 			t.Errorf("an alarm that was taken is told again")
 		}
@@ -107,7 +113,7 @@ func TestItIsToldAgain(t *testing.T) {
 func TestItIsGivenUpAfterADay(t *testing.T) {
 	inTime(t, func(int, *http.Request) int { return 503 }, func(t *testing.T, w *Webhook, l *line, logged *bytes.Buffer) {
 		w.Alarm(anAlarm(1))
-		time.Sleep(26 * time.Hour)
+		pass(26 * time.Hour)
 		longest := time.Second
 		for i := 1; i < len(l.tries); i++ {
 			pause := l.tries[i].at - l.tries[i-1].at
@@ -191,7 +197,7 @@ func TestTheLastOnesAreToldAtTheEnd(t *testing.T) {
 			told = w
 			w.Alarm(anAlarm(1))
 			w.Alarm(anAlarm(2))
-			time.Sleep(time.Hour)
+			pass(time.Hour)
 			down = false
 		})
 	})

@@ -33,7 +33,7 @@ const (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		if err := checks.Value.Set("25"); err != nil {
+		if err := checks.Value.Set("10"); err != nil {
 			panic(err)
 		}
 	}

@@ -37,7 +37,7 @@ func (s *Store) Import(ctx context.Context) (*Import, error) {
 	}
 	i := &Import{conn}
 	if err := i.start(ctx); err != nil {
-		i.Close()
+		i.Close(ctx)
 		return nil, err
 	}
 	return i, nil
@@ -64,8 +64,8 @@ func (i *Import) start(ctx context.Context) error {
 }
 
 // Close lets another import begin. It doesn't release a ledger that is held.
-func (i *Import) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), answerMargin)
+func (i *Import) Close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerMargin)
 	defer cancel()
 	_, _ = i.conn.Exec(ctx, `SELECT pg_advisory_unlock(`+importLock+`)`) // a connection that is broken has none
 	i.conn.Release()

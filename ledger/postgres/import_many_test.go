@@ -25,7 +25,7 @@ func TestManyOperationsAreCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer target.Close()
+	defer target.Close(background)
 	begun := time.Now()
 	var stages []ledger.CopyStage
 	var took []time.Duration

@@ -55,7 +55,7 @@ func copyTo(t *testing.T, path, place string, batch int, wrap func(ledger.CopyTa
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer target.Close()
+	defer target.Close(background)
 	c := ledger.Copy{From: source, To: target, Batch: batch}
 	if wrap != nil {
 		c.To = wrap(target)
@@ -277,7 +277,7 @@ func TestAppendWritesAllOrNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer target.Close()
+	defer target.Close(background)
 	good := func(i int) ledger.Record {
 		op := (&filler{made: i}).fresh()
 		op.Status, op.ErrorCode, op.Moves, op.CreatedAt, op.UpdatedAt = ledger.FailedFinal, "x", 1, copiedAt, copiedAt
@@ -328,7 +328,7 @@ func TestImportsThatCanNotBe(t *testing.T) {
 	f.add(func(op ledger.Operation) (ledger.Move, error) {
 		return op.Insert(f.claim(op), nil, lineOf("claimed", "worker:a"))
 	})
-	first.Close()
+	first.Close(background)
 
 	role := "copier_" + fmt.Sprintf("%x", hashOf(place, 0))[:12]
 	schema := strings.Trim(parameter(t, place, "search_path"), `"`)
