@@ -138,7 +138,7 @@ func (c serveCommand) serve(ctx context.Context, l *ledger.Ledger, m *server.MCP
 	<-swept
 	stopWatching()
 	<-watched
-	obs.end(drain, log)
+	obs.end(context.WithoutCancel(ctx), log)
 	return err
 }
 

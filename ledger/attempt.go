@@ -20,7 +20,7 @@ func (l *Ledger) attempt(ctx context.Context, op Operation, sealed []byte) Opera
 	}
 	l.Log.Log(ctx, level, "attempt", "operation_id", op.ID, "action_type", op.Action, "attempt", op.Attempts, "verdict", f.Verdict, "code", f.Code)
 	if f.Alarm != "" {
-		l.alarm(f.Alarm, op)
+		l.alarm(ctx, f.Alarm, op)
 	}
 	return l.conclude(context.WithoutCancel(ctx), op, f)
 }
@@ -29,7 +29,7 @@ func (l *Ledger) attempt(ctx context.Context, op Operation, sealed []byte) Opera
 func (l *Ledger) apply(ctx context.Context, op Operation, sealed []byte) (f Finding) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.Log.Error("a provider panicked", "operation_id", op.ID, "action_type", op.Action, "type", fmt.Sprintf("%T", p))
+			l.Log.ErrorContext(ctx, "a provider panicked", "operation_id", op.ID, "action_type", op.Action, "type", fmt.Sprintf("%T", p))
 			f = Finding{Verdict: Unclear, Code: CodePanic, Alarm: CodePanic}
 		}
 	}()
@@ -76,7 +76,7 @@ func (l *Ledger) conclude(ctx context.Context, op Operation, f Finding) Operatio
 	if err == nil {
 		return concluded
 	}
-	l.Log.Error("an outcome can't be recorded yet", "operation_id", op.ID, "attempt", op.Attempts, "verdict", f.Verdict, "error", err)
+	l.Log.ErrorContext(ctx, "an outcome can't be recorded yet", "operation_id", op.ID, "attempt", op.Attempts, "verdict", f.Verdict, "error", err)
 	l.held.add(op, f)
 	// Nobody may be told of a success that a restart would not know of.
 	op.Status, op.NextCheckAt = Unknown, op.LeaseUntil
@@ -199,10 +199,10 @@ func (l *Ledger) commit(ctx context.Context, m *Move) error {
 		return err
 	}
 	if m.to.Review.Open() && !m.from.Review.Open() {
-		l.alarm("review_opened", m.to)
+		l.alarm(ctx, "review_opened", m.to)
 	}
 	if m.to.Status == Succeeded && m.from.Status == FailedFinal {
-		l.alarm("late_success", m.to)
+		l.alarm(ctx, "late_success", m.to)
 	}
 	return nil
 }

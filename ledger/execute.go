@@ -92,7 +92,7 @@ func (l *Ledger) run(ctx context.Context, r *Request, f *flight) (Answer, error)
 		}
 		f.operation.Store(&d.op)
 		if d.alike != "" {
-			l.alarm("second_intent", d.op)
+			l.alarm(ctx, "second_intent", d.op)
 		}
 		switch d.next {
 		case reply:
@@ -102,7 +102,7 @@ func (l *Ledger) run(ctx context.Context, r *Request, f *flight) (Answer, error)
 			a.RetryAfter = l.retryAfter(d.op)
 			return a, nil
 		case refuse:
-			l.alarm(string(d.refusal.Code), d.op)
+			l.alarm(ctx, string(d.refusal.Code), d.op)
 			return Answer{}, d.refusal
 		case attempt:
 			// 4, 5 and 6.

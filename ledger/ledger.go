@@ -95,8 +95,8 @@ func (l *Ledger) init() {
 // now is the time as stores keep it: UTC, to the microsecond.
 func (l *Ledger) now() time.Time { return l.Now().UTC().Truncate(time.Microsecond) }
 
-func (l *Ledger) alarm(kind string, op Operation) {
-	l.Log.Warn("alarm", "kind", kind, "operation_id", op.ID, "action_type", op.Action, "status", op.Status)
+func (l *Ledger) alarm(ctx context.Context, kind string, op Operation) {
+	l.Log.WarnContext(ctx, "alarm", "kind", kind, "operation_id", op.ID, "action_type", op.Action, "status", op.Status)
 	if l.Alarm != nil {
 		l.Alarm(Alarm{Kind: kind, OperationID: op.ID, Action: op.Action, Status: op.Status, Moves: op.Moves, At: l.now()})
 	}

@@ -130,7 +130,7 @@ func (l *Ledger) inquire(ctx context.Context, op Operation, actor Actor) (inquir
 	f := l.lookup(ctx, op, actor)
 	asked.verdict, asked.code, asked.clock = f.Verdict, f.Code, f.Clock
 	if f.Alarm != "" {
-		l.alarm(f.Alarm, op)
+		l.alarm(ctx, f.Alarm, op)
 	}
 	now, note := l.now(), Note{"sweep:" + l.Owner, "found", f.proof()}
 	var m Move
@@ -156,7 +156,7 @@ func (l *Ledger) inquire(ctx context.Context, op Operation, actor Actor) (inquir
 func (l *Ledger) lookup(ctx context.Context, op Operation, actor Actor) (f Finding) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.Log.Error("a provider's look-up panicked", "operation_id", op.ID, "action_type", op.Action)
+			l.Log.ErrorContext(ctx, "a provider's look-up panicked", "operation_id", op.ID, "action_type", op.Action)
 			f = Finding{Verdict: Unclear, Code: CodePanic}
 		}
 	}()
@@ -174,7 +174,7 @@ func (l *Ledger) lookup(ctx context.Context, op Operation, actor Actor) (f Findi
 	ctx, cancel := context.WithTimeout(ctx, actor.Promise.Deadline)
 	defer cancel()
 	f = actor.Lookup(ctx, q)
-	l.Log.Info("look-up", "operation_id", op.ID, "action_type", op.Action, "verdict", f.Verdict, "code", f.Code)
+	l.Log.InfoContext(ctx, "look-up", "operation_id", op.ID, "action_type", op.Action, "verdict", f.Verdict, "code", f.Code)
 	return f
 }
 

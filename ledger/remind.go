@@ -23,7 +23,7 @@ func (l *Ledger) remind(ctx context.Context, r *reminders) error {
 		}
 		if now.Sub(last) >= l.Policy.ReviewOverdue {
 			last = now
-			l.alarm("review_overdue", op)
+			l.alarm(ctx, "review_overdue", op)
 		}
 		still[op.ID] = last
 	}

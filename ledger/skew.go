@@ -38,7 +38,7 @@ func (l *Ledger) checkClock(ctx context.Context) {
 	l.skew.Store(int64(off.Abs()))
 	if now := l.clockOff(); now && !was {
 		l.Log.Error("this server's clock and the database's differ by more than leases allow; no new attempt is made here until they agree", "skew", off)
-		l.alarm("clock_skew", Operation{})
+		l.alarm(ctx, "clock_skew", Operation{})
 	} else if was && !now {
 		l.Log.Info("the clocks agree again", "skew", off)
 	}

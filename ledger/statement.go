@@ -208,7 +208,7 @@ func (r *statementReader) reconcile(ctx context.Context, op Operation) (Statemen
 		return StatementOutcome{}, err
 	}
 	if outcome.Finding == Conflict {
-		r.ledger.alarm(ReviewContradiction, op)
+		r.ledger.alarm(ctx, ReviewContradiction, op)
 	}
 	outcome.Operation = op
 	return outcome, nil

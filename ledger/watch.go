@@ -27,7 +27,7 @@ func (l *Ledger) watch(ctx context.Context, op Operation, actor Actor) (Operatio
 	})
 	op, err = l.compareAndSet(ctx, m, err)
 	if err == nil && rejected {
-		l.alarm("rejected_later", op)
+		l.alarm(ctx, "rejected_later", op)
 	}
 	return op, err
 }
