@@ -35,7 +35,6 @@ func (d *drill) effects(ctx context.Context) map[string][]sandbox.Effect {
 			break
 		}
 		byKey[e.ProviderKey] = append(byKey[e.ProviderKey], e)
-		d.tally.effects.Add(1)
 	}
 	return byKey
 }
@@ -83,6 +82,7 @@ func (d *drill) judgeOperation(ctx context.Context, store ledger.Store, op ledge
 	if len(effects) > 1 {
 		d.fail("%s of %s has %d effects", op.ID, op.Action, len(effects))
 	}
+	d.tally.effects.Add(int64(len(effects)))
 	history, err := store.History(ctx, op.ID)
 	if err != nil {
 		d.fail("the history of %s: %v", op.ID, err)
@@ -152,7 +152,12 @@ func (d *drill) judgeAnswers(i int, ops map[string]ledger.Operation) {
 	if firsts > 1 {
 		d.fail("intent %d: %d callers were told that theirs was the first", i, firsts)
 	}
-	if last := answers[max(0, len(answers)-1):]; len(last) == 1 && last[0].Status == "unknown" && !d.unsafe {
-		d.fail("intent %d: the provider could tell, and in the end a person is asked", i)
+	if len(answers) == 0 {
+		return
+	}
+	last := answers[len(answers)-1]
+	why := ops[last.OperationID].Review.Reason
+	if last.Status == "unknown" && !d.unsafe && why != ledger.ReviewAttemptsUsed && why != ledger.ReviewErrorKept {
+		d.fail("intent %d: the provider could tell, and in the end a person is asked: %s", i, why)
 	}
 }

@@ -26,6 +26,7 @@ type drill struct {
 
 	intents int
 	callers int // per intent
+	rounds  int // how many intents each caller takes one after the other
 	chaos   time.Duration
 	unsafe  bool // the provider can neither be asked nor knows keys: an intent may end with a review
 
@@ -47,7 +48,7 @@ var drillFaults = []string{"lose-reply", "lose-request", "server-error", "hang",
 func newDrill(t *testing.T, seed uint64, servers int, base *cluster, database string) *drill {
 	t.Helper()
 	d := &drill{
-		t: t, rand: rand.New(rand.NewPCG(seed, 0x6472696c)), base: base, tally: &processesSQLite, answers: map[int][]answer{},
+		t: t, rand: rand.New(rand.NewPCG(seed, 0x6472696c)), base: base, tally: &processesSQLite, answers: map[int][]answer{}, rounds: 1,
 		place: place{program: program(t), dir: t.TempDir(), ledger: database},
 	}
 	if base != nil {
@@ -95,11 +96,17 @@ func (d *drill) run() {
 		}
 	})
 	var calling sync.WaitGroup
-	for i := range d.intents {
+	for range d.intents {
 		d.chosen = append(d.chosen, drillTools[d.rand.IntN(len(drillTools))].tool)
-		for n := range d.callers {
+	}
+	for n := range d.callers {
+		for i := range d.intents {
 			from := d.rand.Uint64()
-			calling.Go(func() { d.insist(ctx, i, n, from) })
+			calling.Go(func() {
+				for next := range d.rounds {
+					d.insist(ctx, (i+next)%d.intents, n, from)
+				}
+			})
 		}
 	}
 	d.breakThings(ctx)

@@ -59,7 +59,7 @@ func TestDuplicatesOnPostgres(t *testing.T) {
 	d := newDrill(t, *from, 3, base, newDatabase(t, base))
 	d.intents, d.callers = 50, 4 // 200 calls under way at once
 	if *schedules > 0 {
-		d.callers = 200
+		d.rounds = d.intents // each of the 200 makes every call: 10,000
 	}
 	d.run()
 	d.wantAllOnce()
