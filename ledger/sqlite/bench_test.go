@@ -195,7 +195,7 @@ func benchOperation(i int) ledger.Operation {
 	return ledger.Operation{
 		ID: fmt.Sprintf("op_01930000-0000-7000-8000-%012d", i), Key: key, Action: "refund",
 		Intent:      ledger.Intent{Identity: ledger.Strict, WorkflowID: fmt.Sprintf("case-%d", i/5), Step: "refund_customer", BusinessObject: "order-731", Revision: 1, RunID: "run-77"},
-		Fingerprint: ledger.Hash(key), Content: ledger.Hash(key), Fields: benchFields,
+		Fingerprint: ledger.Hash(key), Content: ledger.Hash(key), Fields: benchFields, Chain: ledger.Chain(key),
 	}
 }
 
