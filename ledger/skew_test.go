@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,10 +12,12 @@ import (
 // aClock is a store that several servers share, and whose clock differs from this one's.
 type aClock struct {
 	ledger.Store
-	off time.Duration
+	off atomic.Int64 // nanoseconds
 }
 
-func (c *aClock) ClockSkew(context.Context) (time.Duration, error) { return c.off, nil }
+func (c *aClock) ClockSkew(context.Context) (time.Duration, error) {
+	return time.Duration(c.off.Load()), nil
+}
 
 // TestClocksThatDiffer: a server whose clock may take another's running attempt for a lapsed one
 // claims nothing, sweeps nothing and seals nothing, and says so.
@@ -23,7 +26,8 @@ func TestClocksThatDiffer(t *testing.T) {
 		t.audit = auditor(t.T, "a secret for tests")
 		s := t.start()
 		s.NewID = idNow
-		clock := &aClock{Store: s.Store, off: -(lease-deadline)/2 - time.Microsecond}
+		clock := &aClock{Store: s.Store}
+		clock.off.Store(int64(-(lease-deadline)/2 - time.Microsecond))
 		t.provider.will(losesReply, losesReply)
 		op := s.call(strictly("a", theArgs)).Operation
 		pass(2 * time.Hour)
@@ -39,7 +43,7 @@ func TestClocksThatDiffer(t *testing.T) {
 		if sealed, err := t.store.Recall(t.Context(), "checkpoint:1"); err != nil || sealed != nil || t.alarmed("clock_skew") != 1 {
 			t.Errorf("checkpoint %s, %v, %d alarms; want none and one alarm", sealed, err, t.alarmed("clock_skew"))
 		}
-		clock.off = (lease - deadline) / 2
+		clock.off.Store(int64((lease - deadline) / 2))
 		pass(2 * time.Minute)
 		t.want(s.call(strictly("a", theArgs)), ledger.AnswerSucceeded, 1)
 		t.want(s.call(strictly("b", theArgs)), ledger.AnswerUnknown, 2)
