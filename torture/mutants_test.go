@@ -71,14 +71,18 @@ func TestMutants(t *testing.T) {
 				t.Fatalf("nothing was found in %v (%v), so the explorer doesn't test this:\n%s", time.Since(began), err, said)
 			}
 			noteMutant(m.name, seen(said, "breaks the promise: "), seen(said, "schedules by now: "), time.Since(began))
-			t.Logf("found after %v: %s", time.Since(began).Round(time.Millisecond), seen(said, "breaks the promise: "))
+			t.Logf("found after %v, %s schedules: %s", time.Since(began).Round(time.Millisecond), seen(said, "schedules by now: "), seen(said, "breaks the promise: "))
 		})
 	}
 }
 
-// seen is what stands behind a mark, to the end of its clause.
+// seen is what stands behind the last of a mark, to the end of its clause.
 func seen(said []byte, mark string) string {
-	_, rest, _ := bytes.Cut(said, []byte(mark))
+	at := bytes.LastIndex(said, []byte(mark))
+	if at < 0 {
+		return ""
+	}
+	rest := said[at+len(mark):]
 	clause, _, _ := bytes.Cut(rest, []byte("\n"))
 	for _, end := range []string{": [{", ", and there are the effects", " with evidence"} {
 		clause, _, _ = bytes.Cut(clause, []byte(end))

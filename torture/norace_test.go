@@ -5,7 +5,7 @@ package torture
 // shortRun is how many random schedules a plain go test plays, and shortStride which of the exhaustive
 // ones: every n-th.
 const (
-	shortRun     = 200
-	shortStride  = 17
+	shortRun     = 150
+	shortStride  = 29
 	raceDetector = false
 )
