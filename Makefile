@@ -38,7 +38,7 @@ postgres: ## Run the tests that need PostgreSQL, on a cluster of its own
 
 .PHONY: torture
 torture: ## Run thousands of random schedules of failures
-	.ci/postgres go test ./torture -count=1 -v -timeout 2h -torture.schedules=10000
+	go test ./torture -count=1 -v -timeout 2h -torture.schedules=10000 -update
 
 .PHONY: compare
 compare: ## Compare the three ways to name an action, under the same faults
