@@ -113,7 +113,9 @@ func TestElicitation(t *testing.T) {
 // plain answer.
 func TestNoElicitation(t *testing.T) {
 	t.Parallel()
-	for name, client := range map[string]string{"no capability": cannotAsk, "links only": canAskByLink, "an earlier revision": `"x":1`} {
+	for name, client := range map[string]string{"no capability": cannotAsk, "links only": canAskByLink, "an earlier revision": `"x":1`,
+		"an earlier revision that names capabilities": strings.Replace(canAsk, "2026-07-28", "2025-11-25", 1),
+	} {
 		e := newEliciting(t)
 		if got := e.mail(1, client, mail, ""); status(got) != "awaiting_approval" || got["inputRequests"] != nil {
 			t.Errorf("%s: %v, want awaiting_approval and no question", name, got)

@@ -217,14 +217,14 @@ func (f document) set(o *ledger.Operation, v any) error {
 func (f fields) same(a, b *ledger.Operation) bool { return maps.Equal(*f(a), *f(b)) }
 func (f fields) value(o *ledger.Operation) any {
 	if h := *f(o); len(h) > 0 {
-		return encodeFields(h)
+		return h.Bytes()
 	}
 	return nil
 }
 func (f fields) set(o *ledger.Operation, v any) error {
 	b, err := as[[]byte](v)
 	if len(b) > 0 {
-		*f(o), err = decodeFields(b)
+		*f(o), err = ledger.ParseFieldHashes(b)
 	}
 	return err
 }

@@ -1,18 +1,16 @@
-package sqlite
+package ledger
 
 import (
 	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
-
-	"github.com/onceward/onceward/ledger"
 )
 
-// encodeFields renders field hashes as bytes: for each name, in order, its length as a
+// Bytes is how stores keep field hashes: for each name, in order, its length as a
 // uvarint, the name, and the hash. As JSON they would be a fifth of a finished
 // operation, and every replay reads them.
-func encodeFields(h ledger.FieldHashes) []byte {
+func (h FieldHashes) Bytes() []byte {
 	var b []byte
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		sum := h[name]
@@ -23,17 +21,17 @@ func encodeFields(h ledger.FieldHashes) []byte {
 	return b
 }
 
-var errFieldHashes = errors.New("ledger/sqlite: field_hashes is damaged")
+var errFieldHashes = errors.New("ledger: field hashes are damaged")
 
-// decodeFields reads what encodeFields wrote.
-func decodeFields(b []byte) (ledger.FieldHashes, error) {
-	h := make(ledger.FieldHashes, 8)
+// ParseFieldHashes reads what [FieldHashes.Bytes] wrote.
+func ParseFieldHashes(b []byte) (FieldHashes, error) {
+	h := make(FieldHashes, 8)
 	for len(b) > 0 {
 		n, width := binary.Uvarint(b)
-		if width <= 0 || n > uint64(len(b)) || uint64(len(b)-width) < n+uint64(len(ledger.FieldHash{})) {
+		if width <= 0 || n > uint64(len(b)) || uint64(len(b)-width) < n+uint64(len(FieldHash{})) {
 			return nil, errFieldHashes
 		}
-		var sum ledger.FieldHash
+		var sum FieldHash
 		name, rest := b[width:width+int(n)], b[width+int(n):]
 		b = rest[copy(sum[:], rest):]
 		h[string(name)] = sum
