@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestApprovers: a credential is shown once and kept nowhere; who may decide is told by its hash.
@@ -37,8 +39,10 @@ func TestApprovers(t *testing.T) {
 		t.Errorf("the list says %q", said)
 	}
 
-	serve := func() string {
-		_, _, said := command(t.Context(), "serve", "--data-dir", dir, "--transport", "http", "--addr", "127.0.0.1:0", "--tokens", filepath.Join(dir, "tokens"))
+	serve := func() string { // a server that starts is ended
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, _, said := command(ctx, "serve", "--data-dir", dir, "--transport", "http", "--addr", "127.0.0.1:0", "--tokens", filepath.Join(dir, "tokens"))
 		return said
 	}
 	tokens := func(secret string) {
